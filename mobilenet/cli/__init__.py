@@ -4,7 +4,6 @@ results.
 
 import os
 
-# When numpy is imported, OpenBLAS reserves memory for a thread on each core. If this memory is not available, it ends
-# the process with status 1, which here means violated. One thread does not need such memory, and is sufficient for
-# small matrices.
+# When numpy is imported, OpenBLAS reserves memory for one thread per core. If this fails, OpenBLAS ends the process
+# with status 1, which here means violated. A single thread avoids this and is sufficient for small matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

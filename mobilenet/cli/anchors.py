@@ -24,7 +24,7 @@ OffsetOption = Annotated[
 
 
 def parse_origin(text: str) -> Any:
-    """Parse the value LON,LAT of an option."""
+    """Parse the value of an option in the form LON,LAT."""
     from pydantic import ValidationError
 
     from mobilenet.world.tracks.projection import Origin
@@ -40,7 +40,7 @@ def parse_origin(text: str) -> Any:
 
 
 def chosen_anchor(origin: str | None, offset: str | None) -> Any:
-    """Return the position of (0, 0) that an option specifies, or None."""
+    """Return the position of (0, 0) from an option or, without an option, from the files."""
     from mobilenet.world.tracks.projection import Offset
 
     if origin is not None and offset is not None:
@@ -57,7 +57,7 @@ def chosen_anchor(origin: str | None, offset: str | None) -> Any:
 
 
 def anchor_of(origin: str | None, offset: str | None, recorded: Any, sites: Any) -> Any:
-    """Return the position of (0, 0), from an option or otherwise from the files."""
+    """Return the position of (0, 0) that an option specifies, or otherwise the one from the files."""
     if (chosen := chosen_anchor(origin, offset)) is not None:
         return chosen
     if sites is not None and sites.lonlat != recorded.lonlat:

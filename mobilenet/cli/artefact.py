@@ -14,7 +14,7 @@ from mobilenet.cli.study import while_spark_lives
 from mobilenet.quoting import pluralize, quote
 
 CHECK = "check"
-MOST_NAMES = 12  # the maximum number of files that are listed by name because they were not compared
+MOST_NAMES = 12  # the maximum number of uncompared files that are listed by name
 
 
 def artefact(

@@ -83,7 +83,7 @@ def capacity(
 def _search(
     question: Any,
     out: Path | None,
-    where: tuple[str | None, int | None],  # the options master and workers
+    where: tuple[str | None, int | None],  # the values of --master and --workers
     allow_code: bool,
     as_json: bool,
     quiet: bool,
@@ -115,8 +115,8 @@ def _search(
 
 
 def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, runs_made: int) -> None:
-    """Draw and print the answer. Exit with an error unless there is an answer, all runs were made, and no run violates
-    a property.
+    """Draw and print the answer. Exit with an error if there is no answer, runs are missing, or a run violates a
+    property.
     """
     from mobilenet.lab.studies.capacity.question import BUDGET
     from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences
@@ -166,5 +166,5 @@ def _values(answer: Any) -> str:
 
 
 def _round_up(least: int, needed: int) -> int:
-    """Return a sufficient number of runs, rounded up to hundreds."""
+    """Return a sufficient number of runs, rounded up to a multiple of 100."""
     return -(-max(least, needed * 3 // 2) // 100) * 100

@@ -1,4 +1,4 @@
-"""The command that tests claims: statements about studies, which are answered from runs."""
+"""The command that tests claims: statements about studies that are checked by simulation runs."""
 
 from __future__ import annotations
 

@@ -43,17 +43,17 @@ EXTRAS = {  # library -> the extra that installs it, for optional libraries
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
-LONGEST_LINE = 800  # the maximum number of characters of an error message
-WIDEST = 10_000  # the maximum number of columns of a table
-# thresholds of the garbage collector, which are high because imported modules are not garbage
+LONGEST_LINE = 800  # the maximum length of an error message, in characters
+WIDEST = 10_000  # the maximum width of a table, in columns
+# Thresholds of the garbage collector. They are high because imported modules are not garbage.
 SELDOM = (100_000, 20, 20)
-WORDINGS = {  # replacements for typer's messages
+WORDINGS = {  # regular expressions for typer's messages, and their replacements
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
     r"\. Choose from: ": "; expected one of ",
 }
-# answers about the record itself, in addition to those about the protocol
+# The verdict of a record check can be one of these, in addition to the verdicts on the protocol.
 DIFFERS, DAMAGED = "not the same when repeated", "damaged"
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
@@ -70,14 +70,15 @@ class Stopped(KeyboardInterrupt):
     """Raised when a signal asks the command to stop."""
 
 
-# the signal that asked the command to stop; its exception may get lost, for example in a finalizer
+# The name of the signal that asked the command to stop. It is stored because the exception may get lost, for example in
+# a finalizer.
 _stop_signals: list[str] = []
 _hush: list[bool] = []  # whether the current command prints only essential output, because of --quiet or --json
 _brief: list[bool] = []  # whether essential output is requested by --quiet, and not by --json
 
 
 class Group(TyperGroup):
-    """The group of all commands, which the help lists in panels. An invalid command line is reported in one line, with
+    """The group of all commands, which the help text lists in panels. Report an invalid command line in one line, with
     exit code 2.
     """
 
@@ -118,9 +119,7 @@ class Group(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line. Values of options are described in the same way as those of
-    scenarios.
-    """
+    """Return what is wrong with a command line. Describe option values in the same way as scenario values."""
     from pydantic import ValidationError
 
     from mobilenet.scenario.error_messages import option_problem
@@ -156,7 +155,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
             _no_more_asking()
             _hush.clear()
             _brief.clear()
-            if sys.stdout is not None:  # None if the caller has closed it
+            if sys.stdout is not None:  # stdout is None if the caller has closed it
                 sys.stdout.flush()
     except (typer.Exit, typer.Abort):
         raise
@@ -181,7 +180,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
             raise typer.Exit(Exit.UNFINISHED) from None
         if (problem := _in_the_way(error, reads)) is not None:
             fail(problem, Exit.BAD_INPUT)
-        # an unreadable file is reported without an error number by some libraries
+        # Some libraries report an unreadable file without an error number.
         if error.filename or error.errno is None:
             _fail_unexpectedly(error, reads)
         fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
@@ -222,15 +221,13 @@ def _damage(directory: Path) -> str | None:
     from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
-    with suppress(Exception):  # if this check fails as well, only the original error is reported
+    with suppress(Exception):  # if this check fails too, only the original error is reported
         return of_runs.fault(directory) or of_studies.fault(directory)
     return None
 
 
 def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
-    """Return a message about a damaged or unreadable input file. Return None for other errors, such as an error of the
-    disk.
-    """
+    """Return a message about a damaged or unreadable input file, or None for any other error, such as a disk error."""
     place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
     if place is None or error.errno not in NO_FILE:
         return None
@@ -239,8 +236,8 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 
 def was_stopped() -> bool:
-    """Return whether a signal has asked the command to stop. This waits for a moment, because a signal to the process
-    group may reach other processes first.
+    """Return whether a signal has asked the command to stop. Wait briefly first, because a signal to the process group
+    may reach other processes earlier.
     """
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
@@ -290,7 +287,7 @@ def _internal(error: Exception) -> NoReturn:
 
 
 def _forsake_stdout() -> None:
-    """Discard all output that would be flushed at exit."""
+    """Discard any output that would be flushed at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # under tests, stdout is not a real file
@@ -298,7 +295,7 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _stop_signals:  # the command already ends with this code, and a second request must not interrupt it
+    if _stop_signals:  # the command is already ending with this code; a second signal must not interrupt it
         _no_more_asking()
         with suppress(ValueError):  # signals can only be handled in the main thread
             for number in SIGNALS:
@@ -308,18 +305,18 @@ def fail(message: str, code: Exit) -> NoReturn:
 
 
 def _print_error(message: str) -> None:
-    with suppress(OSError):  # stderr is closed
+    with suppress(OSError):  # stderr may be closed
         print(cut(spell_out(message), LONGEST_LINE), file=sys.stderr, flush=True)
 
 
 def say(line: str, always: bool = False) -> None:
-    """Print a line, unless the command was asked to be quiet. `always` prints it in any case."""
+    """Print a line, unless the command runs quietly. `always` prints the line in any case."""
     if always or not any(_hush):
         print(spell_out(line), flush=True)
 
 
 def conclude(line: str) -> None:
-    """Print the answer of a command that was asked to be quiet. Other commands have already printed it in full."""
+    """Print the answer if the command runs with --quiet. Otherwise the full output already contains it."""
     if any(_brief):
         say(line, always=True)
 
@@ -334,13 +331,13 @@ def writing(target: Path) -> Iterator[None]:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print rows of texts under their headings. The columns in `right` are aligned to the right.
+    """Print rows of text under their headings, and right-align the columns in `right`.
 
-    On a terminal, the width of a table is limited to that of the terminal. Otherwise the table is as wide as its rows.
+    On a terminal, a table is at most as wide as the terminal. Otherwise it is as wide as its rows.
     """
     if any(_hush):
         return
-    # Imported here, because rich takes longer to load than a command without a table takes to start.
+    # rich is imported here, because loading it takes longer than starting a command that prints no table.
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -348,7 +345,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
 
     class Whole(Console):
         def on_broken_pipe(self) -> None:
-            """Keep rich from exiting with 1, which would mean a violated verdict."""
+            """Prevent rich from exiting with status 1, which would mean a violated verdict."""
             raise BrokenPipeError
 
     table = Table(*head, box=None, pad_edge=False, show_header=any(head))

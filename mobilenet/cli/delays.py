@@ -1,4 +1,4 @@
-"""Show where the time of deliveries goes, as tables for a terminal. The tables cover one run, or compare two runs."""
+"""Print tables that show where the time of deliveries goes, for one run or for a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mobilenet.why.stories import Stories
     from mobilenet.why.stretches import Stretch
 
-MOST_PARTS = 12  # the maximum number of rows in a table of parts
-LONGEST = 10  # the number of deliveries that are listed
+MOST_PARTS = 12  # the maximum number of rows in a table of delay parts
+LONGEST = 10  # the number of slowest deliveries that are listed
 MOST_NODES = 8
 
 
 def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> None:
-    """Print the parts of the delays of a run's deliveries, as a mean over all deliveries and over the slowest ones.
-    `allowed` is the permission that the suggested command needs.
+    """Print the parts of a run's mean delivery delay, over all deliveries and over the slowest ones. `allowed` is the
+    permission option for the suggested command.
     """
     from mobilenet.why.shares import add, counted_deliveries, shares_by, slowest
 
@@ -65,7 +65,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 
 def window_ns(run: Path) -> tuple[int, int]:
-    """Return the measurement period. For processes, this is the whole run."""
+    """Return the start and end of the measurement period. For processes, the period is the whole run."""
     from mobilenet.record.kinds import run_kind
     from mobilenet.record.reader import read_manifest
 
@@ -108,7 +108,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """Print the cells or receivers with the largest mean delays. `place` is the position of their name in the keys of
+    """Print the cells or receivers with the largest mean delays. `place` is the index of their name in the keys of
     `shares_of`.
     """
     from mobilenet.why.shares import add
@@ -150,7 +150,7 @@ def mostly(stories: Stories, one: Delivery) -> str:
 
 
 def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
-    """Return the first part, which is the largest, and its share of the time."""
+    """Return the first part, which is the largest, and its percentage of the total time."""
     from mobilenet.why.kinds import LEGS
 
     if not total_ns:
@@ -197,7 +197,7 @@ def print_stretches(rows: Sequence[dict[str, Any]], node: str) -> None:
 
 
 def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json: bool, allowed: str = "") -> None:
-    """Print the causes of the difference between the mean delays of two runs, for the deliveries that occur in both."""
+    """Print why the mean delays of two runs differ, for the deliveries that occur in both."""
     from mobilenet.why.shares import counted_deliveries, shares
 
     deliveries = [
@@ -240,8 +240,8 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
 
 
 class Planned(NamedTuple):
-    """Identifies a delivery that occurs in both runs. The number of the message is not used, because it shifts after a
-    broadcast that was refused.
+    """Identifies a delivery that occurs in both runs. Message numbers are not used, because they shift after a refused
+    broadcast.
     """
 
     receiver: str
@@ -255,7 +255,7 @@ def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
 
 
 def _lacking(run: Path) -> str:
-    """Return the delivery ratio of the run as text, or an empty string if the run made all required deliveries."""
+    """Return the delivery ratio as text, or an empty string if the run made all required deliveries."""
     from mobilenet.api import Run
 
     share = Run(run).metrics.get("delivery_ratio")
@@ -274,7 +274,7 @@ def _answers(runs: Sequence[Path]) -> str:
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
-    """Return each part with its time in both runs. The largest change comes first."""
+    """Return each part with its time in both runs, sorted by change, largest first."""
     rows = [
         (part, first.by_part.get(part, 0), second.by_part.get(part, 0)) for part in {**first.by_part, **second.by_part}
     ]
@@ -304,7 +304,7 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 def _by_message(
     stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
-    """Return the change of delay for each message, with the name of the message in the second run."""
+    """Return the change of delay for each message, named as in the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
@@ -335,13 +335,13 @@ def kind_name(kind: str) -> str:
 
 
 def exactly(time_ns: int, node: str) -> str:
-    """Return a time in milliseconds, or in time units for processes, with a precision of one nanosecond."""
+    """Return a time with nanosecond precision, in milliseconds, or in time units for processes."""
     digits = 9 if node[0] == "p" else 6
     return f"{time_ns // 10**digits:,}.{time_ns % 10**digits:0{digits}d}"
 
 
 def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
-    """Return a time with its unit, which is seconds, or time units for processes."""
+    """Return a time with its unit: seconds, or time units for processes."""
     return f"{time_ns / 1e9:{form}} {'t.u.' if node[0] == 'p' else 's'}"
 
 

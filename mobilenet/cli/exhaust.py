@@ -1,4 +1,4 @@
-"""The command that explores small networks in all orders of their events."""
+"""The command that explores all orders of events in small networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.hunt.exhaustion.campaign import Report
     from mobilenet.lab.hunt.exhaustion.search import Progress
 
-EVERY_S = 10.0  # the interval between two lines of progress
+EVERY_S = 10.0  # the interval between two progress lines
 
 
 def exhaust(

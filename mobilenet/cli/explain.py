@@ -15,9 +15,9 @@ from mobilenet.quoting import pluralize, quote
 if TYPE_CHECKING:
     from mobilenet.record.stamp import Inputs, Provenance
 
-PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # placeholders in commands for the input of a file
+PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # placeholders for the input file or directory of a command
 MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that create a directory
-# files that show that a directory was not made by `mobilenet study`
+# If a study directory contains one of these files, a command other than `mobilenet study` made it.
 SEARCHES = ("capacity.json", "sensitivity.parquet")
 ANSWERS, KEPT = "claims.json", "claims.yaml"
 
@@ -129,8 +129,8 @@ def _print_archive(file: Path, as_json: bool) -> bool:
 
 
 def _around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run, study or folder of answers that contains a file, and its inputs. `file` may also be
-    this directory itself.
+    """Return the innermost run, study or folder of answers that contains `file` (or is `file` itself), and its
+    inputs.
     """
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
@@ -176,8 +176,8 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    """Return the command that made a directory, as recorded in its own files. It contains the verb, and --allow-code if
-    that was needed. Experiments of claims are made by the command for their claims.
+    """Return the command that made a directory, with --allow-code if it was needed, as recorded in the directory's
+    files. For experiments of claims, this is the command that tests the claims.
     """
     from mobilenet.record.provenance import read_provenance
 
@@ -196,7 +196,7 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 
 def _remade_of_kind(place: Path, kind: str) -> str:
-    """Return the command for a directory without recorded provenance, which is unfinished or comes from an older
+    """Return the command for a directory without recorded provenance, because it is unfinished or was made by an older
     version.
     """
     from mobilenet.lab.studies.store import open_store
@@ -210,7 +210,7 @@ def _remade_of_kind(place: Path, kind: str) -> str:
 
 
 def _in_place(command: str, place: Path) -> str:
-    """Replace the placeholder in a command by the directory."""
+    """Replace the placeholder in a command with the directory."""
     words = command.split(" ")
     for name in PLACES:
         words = [quote(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]

@@ -182,7 +182,7 @@ def reference(
         if not text:
             fail(f"--search {search!r}: no key or metric has these words in its name or description", Exit.BAD_INPUT)
         say(text)
-        # standard output may be redirected into a file, so this line goes to stderr
+        # This line goes to stderr because stdout may be redirected to a file.
         print("Next: mobilenet check SCENARIO", file=sys.stderr)
 
 
@@ -202,7 +202,7 @@ def schema(
             say(text_of(dict(schemas())).rstrip())
             print(
                 "Next: mobilenet schema --out FOLDER", file=sys.stderr
-            )  # standard output may be redirected into a file, so this line goes to stderr
+            )  # stderr, because stdout may be redirected to a file
             return
         from mobilenet.viz.files import together
 

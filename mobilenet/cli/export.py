@@ -58,7 +58,7 @@ Node = Annotated[
     ),
 ]
 EPOCH_S = 1_704_067_200
-FORMATS_OF = {  # option -> the formats for which it has an effect
+FORMATS_OF = {  # option -> the formats that use it
     "--node": ("pcap", "radio-pcap"), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",),
     "--to-s": ("shiviz",), "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
 }  # fmt: skip
@@ -127,7 +127,7 @@ def export(
 
 
 def _require_one(selection: dict[str, bool]) -> str:
-    """Return the selected format. Refuse a selection of none or of several."""
+    """Return the selected format. Exit with an error unless exactly one is selected."""
     kinds = [name for name, is_selected in selection.items() if is_selected]
     if len(kinds) != 1:
         *others, last = (f"--{name}" for name in selection)
@@ -136,7 +136,7 @@ def _require_one(selection: dict[str, bool]) -> str:
 
 
 def _require_effects(kind: str, options: list[str]) -> None:
-    """Refuse an option that has no effect for this format."""
+    """Exit with an error if an option has no effect on this format."""
     if ignored := [name for name in options if kind not in FORMATS_OF[name]]:
         formats = " or ".join(f"--{name}" for name in FORMATS_OF[ignored[0]])
         fail(f"{ignored[0]}: has no effect on --{kind}; expected {formats}", Exit.BAD_INPUT)
@@ -197,7 +197,7 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
 
 
 def _places(study: Path) -> dict[str, Any]:
-    """Return for each finished run its position in the OMNeT++ experiment that represents the study."""
+    """Map each finished run to its position in the OMNeT++ experiment that represents the study."""
     from mobilenet.lab.export.omnetpp import UNNAMED, Place
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.store import open_store
@@ -206,7 +206,7 @@ def _places(study: Path) -> dict[str, Any]:
     opened = open_store(study).study
     of_levels = LevelNames(opened.factors)
     names = {factor: of_levels.distinct(factor, opened.levels(factor)) for factor in opened.factors}
-    # in the same order as `combinations`
+    # `itertools.product` yields the levels in the order of `combinations`.
     levels = [dict(zip(names, row, strict=True)) for row in itertools.product(*names.values())]
     return {
         row["run"]: Place(opened.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)

@@ -9,12 +9,12 @@ from mobilenet.cli.console import print_table, say
 from mobilenet.quoting import pluralize
 
 MOST_LISTED = 5
-# format -> which entries are skipped, and what they lack
+# format -> the kind of entry that is skipped, and what is missing from it
 SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}
 
 
 def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
-    """Print the table. `exchanged` means that longitudes and latitudes seem to be swapped, and `at` is the anchor."""
+    """Print the table. `exchanged` means that longitude and latitude seem to be swapped, and `at` is the anchor."""
     from mobilenet.world.tracks.projection import Offset
 
     of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)

@@ -1,6 +1,4 @@
-"""Show the parts of the interruptions by handoffs, as tables for a terminal, for one handoff or for all handoffs of a
-run.
-"""
+"""Print tables of the interruptions that handoffs cause, for one handoff or for all handoffs of a run."""
 
 from __future__ import annotations
 
@@ -65,8 +63,8 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 
 
 def _handoffs_begun(run: Path) -> int:
-    """Return the number of changes of station that began in the measurement period and that no later change
-    superseded.
+    """Return the number of station changes that began in the measurement period and were not superseded by a later
+    one.
     """
     from mobilenet.metrics.fold import EventFold
     from mobilenet.record.reader import read_coded
@@ -75,7 +73,7 @@ def _handoffs_begun(run: Path) -> int:
 
 
 def interrupting_handoffs(run: Path) -> list[Interruption]:
-    """Return the confirmed handoffs of the measurement period that interrupt deliveries, as counted by the metric."""
+    """Return the confirmed handoffs that interrupt deliveries in the measurement period, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
     from mobilenet.record.reader import read_coded

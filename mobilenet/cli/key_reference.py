@@ -1,8 +1,8 @@
-"""All keys of scenario, study and claims files, as they are declared: type, unit, default, range, meaning, and source.
+"""A reference of all keys in scenario, study and claims files: type, unit, default, range, meaning and source.
 
 Model     the text is generated from the declarations. scenarios/REFERENCE.md contains it, and a test ensures that it is
-          up to date. The source of a key is that of the module that declares it. If a value comes from another
-          source, the meaning states this
+          up to date. The source of a key is the source of the module that declares it, unless the meaning of the key
+          names another
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -25,7 +25,7 @@ from pydantic_core import PydanticUndefined
 from mobilenet.parameters import KeyNotes, Within
 from mobilenet.scenario.yaml_writer import inline
 
-UNITS = {  # the unit for the last part of a name
+UNITS = {  # the last part of a key's name -> its unit
     "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB",
     "frames": "frames",
     "segments": "segments", "share": "share",
@@ -69,7 +69,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
     """
     for name, field in model.model_fields.items():
         key = field.alias or name
-        if is_chosen and _is_tag(field):  # the entry of the enclosing group includes this key
+        if is_chosen and _is_tag(field):  # the entry for the enclosing group includes this key
             continue
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
@@ -95,7 +95,7 @@ def _declaring_module(model: type[BaseModel], name: str) -> str:
 
 
 def _tag(group: type[BaseModel]) -> tuple[str, str] | None:
-    """Return the key whose value selects a group, and this value."""
+    """Return the key whose value selects a group, and that value."""
     return next(
         ((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None
     )
@@ -118,7 +118,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _inside(annotation: Any) -> str:
-    """Return the notation for the entries of a list or mapping, which follows the name of the key."""
+    """Return the suffix, `[]` or `.*`, that follows the name of a key with a list or mapping."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             return "[]"
@@ -194,7 +194,7 @@ def _own_bounds(metadata: list[Any]) -> str:
                         words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}")
                     )
             pattern = getattr(holder, "pattern", None)
-            if isinstance(pattern, str):  # the pattern is that of a node name: a letter and a number
+            if isinstance(pattern, str):  # a pattern for node names: a letter and a number
                 bounds.append(f"{pattern[1]}0, {pattern[1]}1, ...")
     return ", ".join(dict.fromkeys(bounds))
 
@@ -300,7 +300,7 @@ def _is_in(name: str, key: str) -> bool:
 
 
 def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
-    """Yield the path, the facts and the meaning of each key."""
+    """Yield the path, the facts (type, unit, bounds and default) and the meaning of each key."""
     for model in _models().values():
         for k in keys(model):
             default = k.default if k.default == "must be given" else f"default {k.default}"
@@ -316,7 +316,7 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 
 def _models() -> dict[str, type[BaseModel]]:
-    """Return the models of the files that may be written, by title."""
+    """Return the models of all files that users write, by title."""
     from mobilenet.lab.studies.claims.declaration import Claims
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.scenario.mobile import Scenario
@@ -329,7 +329,7 @@ def _models() -> dict[str, type[BaseModel]]:
 
 
 def _metrics() -> Iterator[str]:
-    """Yield the metrics that studies can compare or use to stop."""
+    """Yield the metrics that studies can compare or use as a stopping criterion."""
     from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 

@@ -1,4 +1,4 @@
-"""The command that shows a run in a browser, where it can be watched, stepped, changed and rewound.
+"""The command that shows a run in a browser, where users can watch, step, change and rewind it.
 
 Source    ours: docs/guide/live.md
 """
@@ -145,7 +145,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
             marked = "" if session.is_over else ", marked as ended early"
             report(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
-            if session.is_real_time:  # a run in real time cannot be repeated, so the page plays back its record
+            if session.is_real_time:  # a real-time run cannot be repeated, so the page plays back its record
                 say(f"Next: mobilenet map {quote(directory)}")
                 return
         else:

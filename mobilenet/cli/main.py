@@ -17,7 +17,7 @@ from mobilenet.cli import examples
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
-PANELS = {  # panel of the help -> command -> its module of mobilenet.cli and its function there
+PANELS = {  # panel of the help -> command -> its module in mobilenet.cli and its function in that module
     "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
     "Inspect": {
         "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
@@ -41,9 +41,7 @@ PANELS = {  # panel of the help -> command -> its module of mobilenet.cli and it
 
 
 class Commands(Mapping[str, Any]):
-    """The commands of all panels. Each command is imported only when it is looked up, so that other commands start
-    faster.
-    """
+    """The commands of all panels. Each is imported only when it is looked up, so that other commands start faster."""
 
     def __init__(self) -> None:
         self._commands: dict[str, Any] = {}
@@ -93,7 +91,7 @@ SIMULATING = (
     "artefact",
     "swarm",
     "bench",
-)  # with edited sources that are not compiled, these commands would take about twice as long
+)  # these commands take about twice as long if the sources were edited and are not compiled
 
 
 def _version(is_requested: bool) -> None:

@@ -27,8 +27,8 @@ def require_shell(protocol: Any, node: str | None) -> None:
 
 @contextmanager
 def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, int] | None]:
-    """Yield a pseudo-terminal for the shell of a node, which is connected to this terminal. When the shell ends, the
-    reason for ending the run is appended to `stop_reasons`.
+    """Yield a pseudo-terminal for a node's shell, connected to this terminal. When the shell ends, append the reason
+    for ending the run to `stop_reasons`.
     """
     if node is None:
         yield None

@@ -45,7 +45,7 @@ RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The direc
 
 
 def refuse_both(master: str | None, workers: int | None) -> None:
-    """Exit with an error if both options are given."""
+    """Exit with an error if both --master and --workers are given."""
     if master is not None and workers is not None:
         fail(
             "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"

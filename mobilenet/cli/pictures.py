@@ -14,7 +14,7 @@ from mobilenet.cli.progress import progress
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import quote
 
-NARROWEST_IN, WIDEST_IN = 3, 40  # limits of a figure's width, in inches
+NARROWEST_IN, WIDEST_IN = 3, 40  # the minimum and maximum width of a figure, in inches
 
 Metrics = Annotated[
     list[str] | None,
@@ -97,7 +97,7 @@ def _fetches(tiles: bool) -> str:
 
 
 def _width(value: float | None) -> float | None:
-    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # this form also refuses nan
+    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # this form of the comparison also rejects nan
         raise typer.BadParameter(f"{value:g} is not in the range {NARROWEST_IN} to {WIDEST_IN} inches")
     return value
 

@@ -14,7 +14,7 @@ from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
 from mobilenet.record.atomic_files import write_whole
 
-LONGEST = 2000  # the maximum number of characters of a line
+LONGEST = 2000  # the maximum length of a line, in characters
 REPEATED = (
     "The run did not record the lines of its programs (record.programs), so it was repeated;"
     " the fingerprint is the same."
@@ -99,7 +99,7 @@ def _write(out: Path, events: list[str], what: str) -> None:
 
 
 def _resolve_files(command: list[str]) -> list[str]:
-    """Return the command with the absolute paths of files in the current folder. The run has its own copies."""
+    """Return the command with absolute paths for files in the current folder. The run has copies of its own files."""
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 

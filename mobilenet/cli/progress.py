@@ -1,6 +1,6 @@
-"""Show the progress of long work, as a bar on a terminal, or otherwise as a line at intervals.
+"""Show the progress of long work: a bar on a terminal, or otherwise a line at intervals.
 
-Units     seconds of simulated and of wall time
+Units     seconds of simulated time and of wall time
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from mobilenet.lab.studies.batch import Standing
 
-PLAIN_PROGRESS_S = 10.0  # the interval between two lines if stderr is not a terminal
-RECENT_S = 30.0  # the remaining time is estimated from the speed during this period, as in rich
+PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is not a terminal
+RECENT_S = 30.0  # the remaining time is estimated from the speed during this last period, as in rich
 LOOK_S = 0.2
 LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
 
 def error_console() -> Console:
-    """Return rich's console for stderr. rich is imported here because it takes long to load."""
+    """Return rich's console for stderr. rich is imported here because loading it takes long."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
@@ -38,7 +38,7 @@ def _on_terminal() -> bool:
 
 @contextmanager
 def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Show simulated time, speed and remaining time, as a bar on a terminal, or otherwise as a line at intervals."""
+    """Show simulated time, speed and remaining time: a bar on a terminal, or otherwise a line at intervals."""
     if quiet:
         yield None
         return
@@ -91,7 +91,7 @@ def _speed(speed: float) -> str:
 
 @contextmanager
 def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
-    """Show how many runs of a study are done, have failed and remain, with the round and the remaining time."""
+    """Show how many runs of a study are done, failed and left, with the round and the remaining time."""
     if quiet:
         yield lambda standing: None
     elif not _on_terminal():
@@ -123,8 +123,8 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
 
 
 def _describing() -> Callable[[Standing], str]:
-    """Return a function that describes the state of a study. The remaining time is estimated from the speed since the
-    current work began. New work begins, for example, when claims continue with their schedules.
+    """Return a function that describes the state of a study. It estimates the remaining time from the speed since the
+    current work began, for example since claims continued with their schedules.
     """
     first: list[tuple[float, int]] = []  # when the current work began, and how many runs had ended before that
     last: list[tuple[int, int]] = []
@@ -138,8 +138,8 @@ def _describing() -> Callable[[Standing], str]:
         most = max(standing.left, standing.most_left)
         left = f"{standing.left} left" if most == standing.left else f"{standing.left} to {most} left"
         text = f"{standing.done} done, {standing.failed} failed, {left}"
-        # The estimate needs a run of each configuration, because their times differ and they take turns. It also needs
-        # LEAST_KNOWN runs, because the first runs of a process take longer.
+        # The estimate needs one run per configuration, because configurations take turns and differ in run time. It
+        # also needs LEAST_KNOWN runs, because the first runs of a process take longer.
         if standing.left and ended - before >= max(standing.configurations, LEAST_KNOWN):
             each_s = (now - since) / (ended - before)
             low, high = (_duration(each_s * runs) for runs in (standing.left, most))
@@ -174,7 +174,7 @@ def counting(total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def tasks_progress(quiet: bool, tasks_done: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """Show how many tasks of a query are done, as a bar on a terminal, or otherwise as a line at intervals."""
+    """Show how many tasks of a query are done: a bar on a terminal, or otherwise a line at intervals."""
     if quiet:
         yield
         return

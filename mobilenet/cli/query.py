@@ -75,7 +75,7 @@ def query(
 
 
 def _require_place(out: Path, explain: bool) -> None:
-    """Refuse a target that cannot be written, before Spark starts."""
+    """Exit with an error before Spark starts if the target cannot be written."""
     if out.suffix not in FORMATS:
         fail(f"--out {out}: expected a file that ends in .csv or .parquet", Exit.BAD_INPUT)
     if explain:
@@ -107,7 +107,7 @@ def _write(rows: pa.Table, out: Path) -> None:
 
 
 def _require_plain(rows: pa.Table) -> None:
-    """Refuse values that CSV cannot represent."""
+    """Exit with an error if CSV cannot represent a value."""
     import pyarrow.types as kinds
 
     for field in rows.schema:

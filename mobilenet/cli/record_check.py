@@ -1,4 +1,4 @@
-"""Judge a recorded run again, optionally after repeating it. This is used for single runs and for each run of a
+"""Judge the record of a run again, optionally after repeating the run. Used for single runs and for the runs of a
 study.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def judge_recorded(
     directory: Path, repeat: bool, allow_code: bool, quiet: bool
 ) -> tuple[str, dict[str, Verdict], list[str], list[str]]:
-    """Return the answer, the verdicts, notes, and errors in verdict.json and metrics.json."""
+    """Return the overall answer, the verdicts, the notes, and the errors in verdict.json and metrics.json."""
     from mobilenet.api import judge_anew
     from mobilenet.verify.judge import overall
 
@@ -32,8 +32,8 @@ def judge_recorded(
 
 
 def _compare_with_repeat(directory: Path, allow_code: bool, quiet: bool) -> dict[str, str] | None:
-    """Repeat the run, and return the errors in verdict.json and metrics.json, by path. If the record of the repeated
-    run differs, print the first difference and return None.
+    """Repeat the run, and return the errors in verdict.json and metrics.json, by path. If the new record differs, print
+    the first difference and return None.
     """
     from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
     from mobilenet.lab.replay.comparison import DerivedFilesDiffer

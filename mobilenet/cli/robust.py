@@ -1,4 +1,4 @@
-"""The command that repeats a study's comparison on other radios."""
+"""The command that repeats a study's comparison with other radio models."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def robust(
 
 
 def _end(plan: Any, place: Path, results: list[Any]) -> None:
-    """Write and print the result on each radio. Exit with an error unless all runs were made and no run violates a
+    """Write and print the result for each radio. Exit with an error if runs are missing or a run violates a
     property.
     """
     from mobilenet.lab.studies.robust import robust as robustness
@@ -103,7 +103,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
 
 
 def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:
-    """Return the command that repeats this work."""
+    """Return the command that repeats this comparison."""
     words = ["mobilenet robust", quote(study)]
     for option, value in (("--radios", radios), ("--obstacles", obstacles), ("--out", out)):
         words += [] if value is None else [option, quote(Path(value))]

@@ -80,20 +80,20 @@ def run(
 
 @contextmanager
 def offering_force() -> Iterator[None]:
-    """Explain how to replace the target if it exists."""
+    """Explain how to replace the target if it already exists."""
     from mobilenet.record.writer import AlreadyThere
 
     try:
         yield
     except AlreadyThere as error:
         if error.path.is_symlink() or not (error.path / "manifest.json").is_file():
-            raise AlreadyThere(error.path) from None  # a run may only replace another run
+            raise AlreadyThere(error.path) from None  # only an existing run may be replaced
         raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 
 def end_with_verdicts(result: Any) -> NoReturn:
-    """Print violations, unknown properties, missing deliveries and metrics without values, and exit with the
-    corresponding code.
+    """Print violations, unknown properties, missing deliveries and metrics without values. Exit with the code for the
+    verdict.
     """
     _print_violations(result.verdicts)
     _print_unknown(result.verdicts)
@@ -289,8 +289,8 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:
-    """Describe the programs that were still running after the active part, from `real_time` of a manifest. Return None
-    if there were none.
+    """Describe the programs that kept running after the active part, from `real_time` of a manifest. Return None if
+    there were none.
     """
     names: dict[str, list[str]] = {}
     for node, last_signal in facts.get("programs_stopped", {}).items():
@@ -350,7 +350,7 @@ def _process_summary(result: Any) -> str:
 
 
 def _partitions(directory: Path) -> list[str]:
-    """Return a line for each partition of the processes' network. Partitions are not recorded as events."""
+    """Return a line for each network partition between processes. Events do not record partitions."""
     from mobilenet.scenario import load_scenario
 
     network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]
@@ -382,7 +382,7 @@ def _print_warnings(warnings: list[str]) -> None:
 
 
 def _print_owed(run: Any) -> None:
-    """Print the missing deliveries of a run that did not end at rest."""
+    """Print the deliveries that were still missing when the run ended."""
     if owed := run.still_owed:
         say(owed)
 

@@ -74,7 +74,7 @@ def sensitivity(
 
 
 def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
-    """Print the ranking. Exit with an error unless all runs were made and no run violates a property."""
+    """Print the ranking. Exit with an error if runs are missing or a run violates a property."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.sensitivity import sensitivity as screening
@@ -113,7 +113,7 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return the row of one key for the table on the screen."""
+    """Return the table row of one key."""
     from mobilenet.viz.words import probability
 
     low, high = max(0.0, row["low"]), row["high"]

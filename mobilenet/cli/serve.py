@@ -108,7 +108,7 @@ def _say_addresses(protocol: Any) -> None:
     )
 
 
-UNDELIVERED = (  # counts of undelivered datagrams, and their meaning
+UNDELIVERED = (  # counts of undelivered datagrams -> their meaning
     ("datagrams_from_outside", "dropped because they were sent from outside 127.0.0.0/8"),
     ("datagrams_misaddressed", "dropped because they were sent to an address that no other host has"),
     (
@@ -121,7 +121,7 @@ UNDELIVERED = (  # counts of undelivered datagrams, and their meaning
     ),
     ("datagrams_too_long", "dropped because they were too long for a frame"),
 )
-REFUSED = (  # counts of refused packets of a node, and their meaning
+REFUSED = (  # counts of a node's refused packets -> their meaning
     ("packets_malformed", "dropped because they were not IPv4 packets"),
     ("packets_misaddressed", "dropped because no node has the address to which they were sent"),
     ("packets_spoofed", "dropped because they were not sent from the node's own address"),

@@ -75,7 +75,7 @@ def study(
 
 
 def _end(result: Any) -> None:
-    """Print the results. Exit with an error unless all runs were made and no run violates a property."""
+    """Print the results. Exit with an error if runs are missing or a run violates a property."""
     _print_study(result)
     if result.failed:
         fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
@@ -111,7 +111,7 @@ def keeping_what_is_done() -> Iterator[None]:
 
 @contextmanager
 def while_spark_lives(early: str) -> Iterator[None]:
-    """Report the message `early` if Spark ends during work whose partial results are not kept."""
+    """Report the message `early` if Spark ends during work whose partial results are not saved."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
     from mobilenet.parameters import ScenarioError

@@ -1,4 +1,4 @@
-"""Show the results of a study on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
+"""Print the results of a study as text or JSON: its means, its comparison, and the verdicts on its runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40
 MOST_BRIEF = 4  # the maximum number of configurations that are shown with --quiet
-LONG_LINE = 300  # the maximum number of characters of a line with --quiet
+LONG_LINE = 300  # the maximum length of a line with --quiet, in characters
 MOST_EFFECTS = 10  # the maximum number of effects on a metric that are shown on the screen
 
 
@@ -109,7 +109,7 @@ def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> N
 
 
 def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of the summary table."""
+    """Return the rows of the summary table for these metrics."""
     names = ("configuration", *tables.factors, "metric", "n", "infinite", "label", "mean", "low", "high")
     return [{name: row[name] for name in names} for row in tables.summary if row["metric"] in metrics]
 
@@ -125,7 +125,7 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 
 
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
-    """Print the effects on each metric. Return a sentence for each metric that summarises them."""
+    """Print the effects on each metric. Return one summarising sentence per metric."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, by_metric
     from mobilenet.lab.studies.sentences import changed_before, conclusions
 
@@ -178,8 +178,8 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """Return warnings, and one line for each comparison. A line that would be too long is replaced by a short form with
-    the delivery ratio.
+    """Return warnings, and one line for each comparison. If a line is too long, return a short form with the delivery
+    ratio instead.
     """
     from mobilenet.lab.studies.sentences import sentence
 
@@ -199,7 +199,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
-    """Return warnings, and the means of the first configurations."""
+    """Return warnings, followed by the means of the first configurations."""
     from mobilenet.viz.means_table import head_and_rows
 
     head, rows = head_and_rows(tables, metrics)
@@ -208,8 +208,8 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 
 def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. `share`: the fraction of the runs,
-    evenly spaced, that are also repeated.
+    """Judge each run of a study again from its record, and return the worst answer. Also repeat a fraction `share` of
+    the runs, evenly spaced.
     """
     from mobilenet.cli.record_check import judge_recorded
     from mobilenet.lab.studies import StudyError

@@ -171,12 +171,12 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
         say(f"Next: {again(seed + count, count, **others)}{keep_option}")
     if violated:
         raise typer.Exit(Exit.VIOLATED)
-    # the exit code of a run that ends with an error of a plug-in
+    # If a plug-in raised an error, exit with the same code as a single run would.
     raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)
 
 
 def _programs(command: str, station_command: str, promises: str) -> str:
-    """Return the name that the swarm uses for these programs."""
+    """Return the protocol name that the swarm uses for these programs."""
     words = {}
     for option, role, text in (("--command", "host", command), ("--station-command", "station", station_command)):
         try:
@@ -189,7 +189,7 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
-    """Require the name of a built-in protocol, or the class of a plug-in whose code may run."""
+    """Exit with an error unless `protocol` names a built-in protocol, or the class of a plug-in whose code may run."""
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
 

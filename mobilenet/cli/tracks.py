@@ -160,7 +160,7 @@ def _require_new(*targets: Path | None) -> None:
 
 
 def _write_sites(target: Path, near: Any) -> None:
-    """Write the stations that are within range of a host at some time."""
+    """Write the stations that a host is in range of at some time."""
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, near.as_table())
@@ -182,7 +182,7 @@ def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
 
 
 def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
-    """Return the options for reading tracks that differ from the defaults."""
+    """Return the options for reading tracks that are not at their default values."""
     from mobilenet.world.tracks import read
 
     chosen = {
@@ -216,7 +216,7 @@ def _again(
 
 
 def _is_impossible(inspection: Any, scenario: Path | None, again: str) -> bool:
-    """Return whether the tracks are unsuitable for any run. If they are, print the reason and a remedy."""
+    """Return whether no run can use these tracks. If so, print the reason and a remedy."""
     from mobilenet.scenario.starter import LONGEST_S
     from mobilenet.world.inspection import no_run
 
@@ -242,7 +242,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
 
 
 def _by_scenario(file: Path, recorded: Any, origin: str | None, offset: str | None) -> Any:
-    """Return the inspection of the tracks for the stations, the radio and the attachment of a scenario."""
+    """Return an inspection of the tracks with the stations, radio and attachment rule of a scenario."""
     from mobilenet.network.radio.service import Place
     from mobilenet.network.radio_models import model_of
     from mobilenet.scenario import Scenario, load_scenario
@@ -283,7 +283,7 @@ def _stem(file: Path) -> str:
 
 
 def _is_exchanged(tracks: Any, inspection: Any) -> bool:
-    """Return whether most jumps between positions would disappear if longitudes and latitudes were swapped."""
+    """Return whether swapping longitude and latitude would remove most jumps between positions."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 

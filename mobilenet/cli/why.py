@@ -1,4 +1,4 @@
-"""The command that explains why deliveries were late: a single delivery, a message, a run, or the difference of two
+"""The command that explains why deliveries were late, for a delivery, a message, a run, or the difference of two
 runs.
 """
 
@@ -99,7 +99,7 @@ def why(
         for directory in runs:
             with progress(quiet or as_json, "replaying") as update:
                 stories.append(stories_of(directory, update, allow_code))
-        # the replay needs this option, and so does the command that is printed
+        # both the replay and the printed command need this option
         allowed = " --allow-code" if allow_code else ""
         if message is not None:
             _require_delivery(stories[0], message, at)
@@ -119,7 +119,7 @@ def why(
 
 
 def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
-    """Exit with an error unless the message, or the delivery, is in the record."""
+    """Exit with an error unless the record contains the message, or the delivery."""
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
         known = f"; expected a message of this run, such as {example}" if example else ""

@@ -1,3 +1,3 @@
-"""The lab: code that creates, compares or packs many runs, or communicates with people and programs. The core runs
-without it.
+"""The lab creates, compares and packs many runs, and interacts with people and programs. The core does not need the
+lab.
 """

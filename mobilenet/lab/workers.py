@@ -1,9 +1,9 @@
-"""Do the same work for many tasks, in several processes.
+"""Execute many tasks of the same kind in several processes.
 
-Model     Processes are started from scratch (spawn), and do not share state with this one. Each task is done once, and
-          its result does not depend on the process that does it. When the caller stops asking for results, the
-          remaining tasks are cancelled
-Errors    exceptions of the work pass through; BrokenProcessPool if a process has died
+Model     Processes are started from scratch (spawn), and share no state with this one. Each task is executed once,
+          and its result does not depend on the process. When the caller stops asking for results, the remaining tasks
+          are cancelled
+Errors    exceptions of the tasks are passed on; BrokenProcessPool if a process has died
 Source    ours
 """
 
@@ -23,9 +23,9 @@ from mobilenet.engine import safe_path
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
-TOGETHER = 4  # number of short tasks that a process is given at once
+TOGETHER = 4  # the number of short tasks that a process receives at once
 LOOK_S = 1.0
-AHEAD = 4  # number of batches per process that wait or run
+AHEAD = 4  # the maximum number of submitted batches per process
 
 
 class _Process(SpawnProcess):
@@ -45,21 +45,23 @@ class _Context(SpawnContext):
 def spawning() -> SpawnContext:
     """Return a multiprocessing context whose processes do not import modules from the current folder."""
     with safe_path.for_children():
-        # This is also a Python process. Otherwise, multiprocessing would start it later, outside this block.
+        # The resource tracker is also a Python process. Without this call, multiprocessing would start it later,
+        # outside this block.
         resource_tracker.ensure_running()
     return _Context()
 
 
 @contextmanager
 def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes that end with the block. None stands for one process per core."""
+    """Yield a pool of processes, which end with the block. If `workers` is None, start one per core."""
     with ProcessPoolExecutor(workers or os.cpu_count(), spawning()) as pool:
         try:
             yield pool
         except BaseException:
             started = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in started:  # A task may take long, and its result is no longer needed.
+            # do not wait for running tasks, because they may take long and their results are no longer needed
+            for process in started:
                 process.terminate()
             raise
 
@@ -70,8 +72,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """Yield the position of each task with its result, in the order of completion. Use this for few and long tasks.
-    `look` is called every second, and may raise an exception to stop.
+    """Yield the index and the result of each task as it completes; meant for few, long tasks. `look` is called at least
+    every second, and may raise an exception to stop the work.
     """
     if not tasks:
         return
@@ -86,8 +88,8 @@ def as_done(
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
-    """Yield the results in the order of the tasks, which may be any number. With one worker, the tasks are done in this
-    process.
+    """Yield the results in the order of the tasks, of which there may be infinitely many. With one worker, execute the
+    tasks in this process.
     """
     if workers <= 1:
         yield from map(work, tasks)

@@ -1,4 +1,4 @@
-"""The broadcast protocols, each written after its paper. They reach the network only through ports (port.py).
+"""Broadcast protocols, beacons and relays. They access the network only through ports (port.py).
 
-Knows       the standard library; protocols use no clock, random stream or log of their own
+Knows       Protocols take the time and random numbers from their ports, and write no log
 """

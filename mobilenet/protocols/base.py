@@ -1,8 +1,8 @@
 """Base classes for a custom broadcast protocol: they handle membership, sequence numbers and timers.
 
-Model     a host is a member from the moment when it is in a cell and has been asked to join. A session number is only
-          a count of joins. A derived class implements `spread` and `on_receive`, and for stations also `on_wired`.
-          Actions that were scheduled with `later` are lost in a crash
+Model     a host becomes a member once it is in a cell and has been asked to join. Its session number counts its joins.
+          A derived class implements `spread` and `on_receive`, and for stations also `on_wired`. A crash cancels the
+          actions that were scheduled with `later`
 Units     seconds for waits, bytes for bodies
 Source    ours: docs/guide/plug-ins.md; an example is scenarios/own_protocol/gossip.py
 """
@@ -20,7 +20,7 @@ from .port import HostPort, MessageId, Port, StationPort, WiredPort
 
 @dataclass(slots=True)
 class BaseStable:
-    """The state of a host that survives a crash. Derive from it to add more."""
+    """The state of a host that survives a crash. Derive a class from it to add fields."""
 
     member: bool = False
     session: int = 0  # the number of joins so far
@@ -62,7 +62,7 @@ class _Base:
     def __init__(self, port: Port) -> None:
         self._port = port
         self._waiting = 0
-        # finished waits, which are used again because a port keeps every timer that it has created
+        # Finished waits, for reuse: a port keeps every timer that it has created.
         self._over: list[_Wait] = []
 
     def later(self, wait_s: float, action: Callable[[], None]) -> None:
@@ -88,7 +88,7 @@ class _Base:
         return not self._waiting
 
     def on_end(self) -> None:
-        """Handle the end of this station's life: it has crashed, or it has been removed for good."""
+        """Handle the end of this node's life: it has crashed, or it has been removed for good."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...

@@ -1,4 +1,4 @@
-"""Plain beacons without causal broadcast: the traffic with which the radio is compared with other simulators.
+"""Plain beacons without causal broadcast: the traffic for comparing the radio with other simulators.
 
 Source      ours: docs/models/radio.md
 Names       station_interval_s, host_interval_s: the means of exponential intervals; hello: a short frame that every

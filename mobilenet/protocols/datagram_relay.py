@@ -1,12 +1,12 @@
 """A relay of datagrams between hosts: up to the sender's station, over the wires, and down to the receiver.
 
 Model     datagrams travel in unicast frames, which the MAC acknowledges and repeats as in 802.11. A host that enters a
-          cell registers with the station, and repeats this until the station has answered. Each visit to a cell has a
-          number, which keeps growing through crashes. If two stations both claim a host, the one with the higher visit
-          number is right. A station notifies all others of a visit, and sends each datagram to the station where it
-          believes the receiver to be. The relay itself repeats and keeps nothing: a datagram is lost, as with UDP, if
-          the MAC gives up on it or its receiver has moved on. A station that knows of a later visit forwards the
-          datagram there. Visit numbers grow along the way, so that a datagram cannot loop
+          cell registers with the station, and repeats the registration until the station answers. Each visit to a cell
+          has a number, and the numbers of a host keep growing across crashes. If two stations claim a host, the one
+          with the higher visit number is right. A station notifies all others of a visit, and sends each datagram to
+          the station where it believes the receiver to be. The relay does not store or retransmit datagrams: as with
+          UDP, a datagram is lost if the MAC gives up on it or its receiver has moved on. A station that knows of a
+          later visit forwards the datagram there. Visit numbers grow with each hop, so that a datagram cannot loop
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """
@@ -53,7 +53,7 @@ class Datagram(NamedTuple):
     number: Number
     to: Id
     payload: Body
-    data: Annotated[bytes, Bytes(0)]  # payload; its length is part of the message size
+    data: Annotated[bytes, Bytes(0)]  # the content; its length is counted by `payload`
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class RelayHost:
         return True
 
     def co_broadcast(self, body: Any) -> None:
-        """Raise an error: with this protocol only programs send messages."""
+        """Return None, which refuses: with this protocol, only programs send messages."""
 
     def on_recover(self) -> None: ...
     def is_out(self) -> bool:

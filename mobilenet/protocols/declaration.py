@@ -3,8 +3,8 @@
 Model     a declaration is a class with these attributes and no state. The scenario, the network and the fuzzer know a
           protocol only through its declaration; the verifier reads what the scenario derived from it. Built-in
           declarations are listed in scenario/protocol_catalogue.py. A plug-in is a class in the user's own file. It may
-          set the attributes marked `plug-ins`, and has the defaults from here for those that it does not set. The other
-          attributes of a plug-in are ignored, so that verifying or estimating a run never executes its code
+          set the attributes marked `plug-ins`, and those that it leaves out have the defaults below. All its other
+          attributes are ignored, so that verifying or estimating a run never executes its code
 Units     seconds, as the names show
 Source    ours: docs/guide/plug-ins.md
 """
@@ -23,9 +23,9 @@ Need = Literal["connections"]
 class Declaration:
     """The base class of declarations. Derive from it, or give a plain class some of these attributes.
 
-    host(port, stable, parameters, stations), station(port, wired, parameters, stations) and stable() create the parties
-    of the protocol. `parameters` is the class of a built-in protocol's keys in a scenario; a plug-in has `settings`
-    instead.
+    host(port, stable, parameters, stations), station(port, wired, parameters, stations) and stable() create the hosts,
+    the stations and the hosts' stable state. `parameters` is the class of a built-in protocol's keys in a scenario; a
+    plug-in has `settings` instead.
     """
 
     name: ClassVar[str] = ""
@@ -35,25 +35,27 @@ class Declaration:
     parameters: ClassVar[type]
 
     # --- what it promises
-    # what the verifier judges; None: only record, conservation and rest. plug-ins, but for None
+    # The promise that the verifier checks. None: it checks only the record, conservation and whether the run settles.
+    # plug-ins, except None
     promises: ClassVar[Promise | None] = "causal"
-    # whether every member gets every message; None: only if the protocol is causal. plug-ins
+    # Whether every member receives every message. None: only if the protocol is causal. plug-ins
     delivers_to_all: ClassVar[bool | None] = None
-    # whether hosts may have a gap at any time, and not only after they expired
+    # Whether hosts may have a gap at any time, instead of only after a station gave up on them.
     loses_at_any_time: ClassVar[bool] = False
     # Additional promises: functions marked with `promise` or, for a built-in protocol, the module that contains CHECKS.
     # plug-ins
     checks: ClassVar[tuple[Callable[..., Any], ...] | str] = ()
 
     # --- what it needs
-    # which connections it uses: TCP over the radio, TCP between stations. plug-ins
+    # "connections": the protocol uses TCP over the radio and between stations. plug-ins
     needs: ClassVar[tuple[Need, ...]] = ()
-    # how long a node waits for others before it retries, besides TCP's timeouts. plug-ins
+    # How long a node waits for others before it retries, apart from TCP's timeouts. plug-ins
     tries_again_within_s: ClassVar[float] = 10.0
-    listens: ClassVar[bool] = True  # False: the network hands no frames up, and receptions cost no time. plug-ins
+    listens: ClassVar[bool] = True  # False: the network never calls on_receive. plug-ins
 
     # --- what is known of its trace
-    # measured of each host and station, and empty at rest. Plug-ins: BUFFERS of host and station
+    # The buffers that are measured at each host and station, and that are empty when a run has settled. Plug-ins set
+    # BUFFERS of their host and station classes instead.
     buffers: ClassVar[tuple[str, ...]] = ()
     # The keys of each event's detail. A key that ends with a question mark is optional. None: the keys are unknown.
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
@@ -69,7 +71,7 @@ class Declaration:
 
     @staticmethod
     def first_join_spread_s(p: Any) -> float:
-        """Return the time within which the hosts that exist from the beginning join."""
+        """Return the period within which the initial hosts join."""
         return 0.0
 
     @staticmethod
@@ -79,16 +81,16 @@ class Declaration:
 
     @staticmethod
     def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
-        """Return how long a node may wait for others before it retries. None means that this is unknown; a run that has
-        not come to rest at its deadline is then never called a violation for that reason. `frame_s` is the air time of
-        a message.
+        """Return how long a node may wait for others before it retries, or None if this is unknown. With None, a run
+        that is still busy at its deadline is not called a violation for that reason. `frame_s` is the air time of a
+        message.
         """
         return None
 
     @staticmethod
     def may_not_settle(p: Any, hosts: int, round_trip_s: float, attempts: int) -> str | None:
-        """Return why a run may fail to come to rest with these numbers, or None if it must come to rest. `round_trip_s`
-        is over the wires to the farthest station and back; `attempts` is the number of attempts of the MAC for each
+        """Return why a run with these numbers may never settle, or None if it must settle. `round_trip_s` is the
+        round-trip time over the wires to the farthest station. `attempts` is how many times the MAC tries to send a
         frame.
         """
         return None
@@ -97,8 +99,8 @@ class Declaration:
     def expiry_s(p: Any) -> float | None:
         """Return the silence after which a station gives up on a host, or None if it never does.
 
-        plug-ins: if this is not None, the network watches for silent hosts. It does not determine which messages the
-        hosts of the plug-in may miss.
+        plug-ins: if this is not None, the network watches for silent hosts. The value does not determine which messages
+        the hosts of the plug-in may miss.
         """
         return None
 
@@ -118,22 +120,20 @@ class Declaration:
 
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
-        """Return the number of frames a second that are sent even if no host broadcasts, beyond a few frames for each
-        node.
-        """
+        """Return how many frames per second are sent even if no host broadcasts, apart from a few for each node."""
         return 0.0
 
     @staticmethod
     def hops_per_join(p: Any, stations: int, mean_hops: float) -> float:
-        """Return how many messages a join causes on links. `mean_hops` is the mean number of links between two
-        stations.
+        """Return how many transmissions over wired links a join causes. `mean_hops` is the mean number of links between
+        two stations.
         """
         return 0.0
 
     @staticmethod
     def most_sent_again_per_s(p: Any, pending: int) -> float:
-        """Return the maximum number of copies that a station retransmits each second with this number of unacknowledged
-        messages. It serves to estimate the size of a run that does not come to rest.
+        """Return the maximum number of copies that a station retransmits per second with `pending` unacknowledged
+        messages. It is used to estimate the size of a run that never settles.
         """
         return 0.0
 
@@ -146,6 +146,6 @@ def fill_in(plugin: type) -> type[Declaration]:
 
 
 def declare(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
-    """Return a declaration that has only these parties, for tests of a protocol or of a modified one."""
+    """Return a declaration with only these constructors, for tests of a protocol or of a modified one."""
     parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
     return type("Declared", (Declaration,), parties)

@@ -1,9 +1,9 @@
-"""Field declarations of messages, from which sizes, payload and lengths of lists are derived.
+"""Field declarations of messages. Sizes, payloads and list lengths are derived from them.
 
-Model     a message is a NamedTuple below `@message`, and the type of a field determines its size. An identifier has 4
-          bytes, a number 8 and a flag 1. A body has its declared size, a tuple the sum of its items, and a nested
-          NamedTuple the sum of its fields. An optional field has one byte more, as a flag. `head` bytes come before the
-          first field
+Model     a message is a NamedTuple decorated with `@message`, and the type of a field determines its size. An
+          identifier takes 4 bytes, a number 8 and a flag 1. A body takes its declared size, a tuple the sum of its
+          items, and a nested NamedTuple the sum of its fields. An optional field takes one more byte, as a flag. `head`
+          bytes precede the first field
 Units     bytes
 Errors    TypeError for a field whose type has no size
 Source    ours: docs/architecture.md
@@ -55,8 +55,8 @@ FLAG = 1
 
 
 def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
-    """Add `size_bytes`, `payload_bytes` and `list_sizes()` to a NamedTuple. `acknowledges`: the message has no other
-    purpose than to acknowledge.
+    """Add `size_bytes`, `payload_bytes` and `list_sizes()` to a NamedTuple. Set `acknowledges` for a message whose only
+    purpose is to acknowledge.
     """
 
     def declare(cls: M) -> M:
@@ -83,7 +83,7 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 
 def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
-    """Return the constant size of `value`, the expressions for its variable size, and those of them that are
+    """Return the constant size of `value`, the expressions for its variable size, and which of these expressions are
     payload.
     """
     for mark in _marks(hint):

@@ -22,8 +22,8 @@ from mobilenet.protocols.fields import Body, Bytes, message
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
 
 AROUND_BYTES = 28  # the IP and UDP headers that the framing adds to each message; an IP packet already contains its own
-FORWARD_NS = 2_000_000_000  # how long a station keeps a packet
-MOST_KEPT = 1000  # packets for one host
+FORWARD_NS = 2_000_000_000  # how long a station keeps a packet for a host that has left
+MOST_KEPT = 1000  # the maximum number of packets that a station keeps for one host
 GROUPS = ("cell", "all")
 
 
@@ -34,7 +34,7 @@ class Packet(NamedTuple):
     source: Annotated[str, Bytes(0)]
     number: Annotated[int, Bytes(0)]
     to: Annotated[str, Bytes(0)]
-    payload: Body  # the bytes that remain after the headers which the framing adds
+    payload: Body  # the size of the packet without the headers that the framing adds
     data: Annotated[bytes, Bytes(0)]
 
 
@@ -60,7 +60,7 @@ class PacketMemory(Memory):
 
 
 class PacketHost(RelayHost):
-    """A host that relays packets. `hand_over` is called for each packet that is addressed to this host. `forward`:
+    """A host that relays packets. `hand_over` is called for each packet that is addressed to this host. With `forward`,
     stations may send a packet twice.
     """
 
@@ -115,7 +115,7 @@ class PacketStation(RelayStation):
         self._deliver = hand_over
         self._is_forwarding = forward
         self._sent = 0
-        # host -> (time, packet) for the packets that did not reach it before it left
+        # host -> (time, packet) for packets that did not reach the host before it left
         self._queues: dict[int, list[tuple[int, Packet]]] = {}
 
     def send(self, to: str, data: bytes) -> int:

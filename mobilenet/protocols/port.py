@@ -1,8 +1,8 @@
-"""The interface between a protocol and the network. A protocol sees nothing else of the world.
+"""The interface between a protocol and the network. A protocol has no other access to the network.
 
 Units     integer nanoseconds, bytes
-Names     hosts and stations are small integers; h12 and s3 are names given outside
-Page      docs/guide/port.md is written from the docstrings here: python -m tests.write_port_page
+Names     hosts and stations are small integers; outside protocols, they have names such as h12 and s3
+Page      docs/guide/port.md is generated from these docstrings: python -m tests.write_port_page
 Source    ours: docs/protocols/mobile-causal.md
 """
 
@@ -18,7 +18,7 @@ ASSOCIATION = ("on_associated", "on_disassociated")  # the optional hooks of a s
 
 
 def association_changes(before: int | None, now: int | None) -> Iterator[tuple[int, str]]:
-    """Yield the stations to notify of a change of a host's association, with the name of the hook to call, in the order
+    """Yield each station to notify when a host's association changes, with the name of the hook to call, in the order
     of the calls. `before` is the station that was notified last. If both stations are the same, the host has recovered
     there.
     """
@@ -45,7 +45,7 @@ class MessageId(NamedTuple):
     """The identifier of one application message, such as h12:0 in the record."""
 
     host: Id  # The number of the host that broadcast the message.
-    seq: Number  # The number of the message among those of that host: 0, 1, 2, ...
+    seq: Number  # The number of the message: each host counts its messages from 0.
 
 
 class Message(Protocol):
@@ -114,7 +114,7 @@ class Port(Protocol):
 
 
 class StationPort(Port, Protocol):
-    """Calls that only a station's port has."""
+    """Calls that only the port of a station offers."""
 
     def expired(self, host: int) -> None:
         """Report that this host was silent for too long, and that the station gives up on it. The event `expire`
@@ -123,7 +123,9 @@ class StationPort(Port, Protocol):
 
 
 class HostPort(Port, Protocol):
-    """Calls that only a host's port has: upcalls to the application, which are also recorded as the host's trace."""
+    """Calls that only the port of a host offers: upcalls to the application, which are also recorded as the host's
+    trace.
+    """
 
     def deliver(self, message: MessageId, body: Any) -> None:
         """Deliver a message to the application. The event `deliver` is recorded, with the station of the host's
@@ -137,21 +139,20 @@ class HostPort(Port, Protocol):
         """Report that the host is no longer a member. The event `leave` is recorded."""
 
     def gap(self, session: int, station: int) -> None:
-        """Report that the host has missed messages that it will never get. The event `gap` is recorded."""
+        """Report that the host has missed messages that it will never receive. The event `gap` is recorded."""
 
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        """Report that a handoff begins. The event `handoff_start` is recorded if the host is a member, and otherwise
-        nothing is recorded. `session` is a new number; `station` is the new station; `cause` is 'cell' for a change of
-        cell, 'recovery' after a crash, 'reinit' if the station had given up on the host, or 'join'. Handoff metrics
-        count only handoffs with the cause 'cell'.
+        """Report that a handoff begins. The event `handoff_start` is recorded only if the host is a member. `session`
+        is a new number; `station` is the new station; `cause` is 'cell' for a change of cell, 'recovery' after a crash,
+        'reinit' if the station had given up on the host, or 'join'. Handoff metrics count only handoffs with the cause
+        'cell'.
         """
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        """Report that the handoff of this session has ended: the station serves the host. The event
-        `handoff_end` is recorded if `session` is that of the last `session_opened` since the host joined, and otherwise
-        nothing is recorded.
-        `detail` may contain 'recovered', the number of messages that were sent to the host again, and 'skipped', the
-        number of messages that it already had; it may also be {}.
+        """Report that the handoff of this session has ended: the station serves the host. The event `handoff_end` is
+        recorded only if the last `session_opened` since the host joined had the same `session`. `detail` may contain
+        'recovered', the number of messages that were sent to the host again, and 'skipped', the number of messages that
+        it already had; it may also be {}.
         """
 
 
@@ -197,8 +198,8 @@ class HostProtocol(Protocol):
 
     def on_cell(self, station: int | None) -> None:
         """Handle a new cell: from now on the host is in the cell of this station, or in none. Called when the simulated
-        attachment changes, and before all other calls when a host appears or recovers in a cell. No frame is needed for
-        this call.
+        attachment changes, and before all other calls when a host appears or recovers in a cell. The host does not have
+        to receive a frame first.
         """
 
     def on_recover(self) -> None:
@@ -243,8 +244,8 @@ class StationProtocol(Protocol):
         """Return False while the station is waiting for an answer, and otherwise True."""
 
     def serves(self, host: int) -> bool:
-        """Return whether this station knows this member of its cell and has sent it all messages to which the member
-        has been entitled so far. Called only at the end of a run, to find out whether the run is at rest.
+        """Return whether this station has accepted this member of its cell and has sent it all messages that it should
+        have received so far. Called only at the end of a run, to find out whether the run is at rest.
         """
 
     def on_associated(self, host: int) -> None:
@@ -290,12 +291,10 @@ class Channel(Protocol):
 
     @property
     def taken(self) -> int:
-        """Return the number of messages sent from this end that the other end has acknowledged; they are always the
-        first ones.
-        """
+        """Return how many messages sent from this end the other end has acknowledged. It acknowledges them in order."""
 
     def say(self, message: Any) -> None:
-        """Send a message after all earlier ones. This is allowed until the end of the channel, even before it opens."""
+        """Send a message after all earlier ones. Messages may be sent before the channel opens, and until it ends."""
 
     def abort(self) -> None:
         """End the channel at this node without notifying the other end, and without an upcall."""
@@ -324,7 +323,7 @@ class ChannelClient(Protocol):
 
 
 class Channels(Protocol):
-    """All channels of a node over one network. During a call, no message is delivered at any node."""
+    """All channels of a node over one network. No message is delivered at any node during a call."""
 
     def listen(self, client: ChannelClient) -> None:
         """Set the object that receives the upcalls from now on."""

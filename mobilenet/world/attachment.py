@@ -1,10 +1,10 @@
 """Decide which station a host uses.
 
 Model     The rule is geometric and does not use beacons. A host uses the nearest station within range. It keeps this
-          station while it is in range and no other station is nearer by at least the hysteresis. The position of a
+          station while it is in range and no other station is nearer by the hysteresis or more. The position of a
           walking host may have an error, which is drawn again on each tick and depends only on the host and the tick.
-          Near the midpoint between two stations, such a host changes back and forth, as real hosts do. A stationary
-          host knows its position exactly.
+          Near the midpoint between two stations, such a host therefore switches back and forth, as real hosts do. A
+          stationary host knows its position exactly.
 Units     Distances are in metres.
 Shapes    stations are float64 (m, 2). hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts out of range.
 Source    ours: docs/models/world.md
@@ -19,11 +19,11 @@ from pydantic import Field
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters
 
-DENSE = 64  # up to this number of stations, all distances are computed; with more stations, a tree is used
+DENSE = 64  # up to this number of stations, all distances are computed; above it, a tree is used
 
 
 class AttachmentParameters(Parameters):
-    """The station that a host uses: the nearest one in range or, with the radio model sinr, the strongest."""
+    """The station that a host uses: the nearest in range or, with the radio model sinr, the strongest."""
 
     hysteresis_m: float | None = Field(
         default=5.0,
@@ -46,7 +46,7 @@ class AttachmentParameters(Parameters):
 
     @property
     def nearer_m(self) -> float:
-        """The hysteresis in metres for models in which distances decide."""
+        """The hysteresis in metres, for models in which distance decides."""
         return 5.0 if self.hysteresis_m is None else self.hysteresis_m
 
     tick_ms: int = Field(
@@ -66,7 +66,7 @@ class Attachment:
         self._seed = seed
         self._tree = None
         if len(self._stations) > DENSE:
-            # Imported here, because it takes a tenth of a second and runs with few stations do not need it.
+            # Imported here because the import takes a tenth of a second, and runs with few stations do not need it.
             from scipy.spatial import cKDTree
 
             self._tree = cKDTree(self._stations)
@@ -88,7 +88,7 @@ class Attachment:
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, like `update`, and float64 (n,): how far each host may walk before its cell can change."""
+        """Return the cells, like `update`, and how far each host may walk before its cell can change, float64 (n,)."""
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -101,19 +101,18 @@ class Attachment:
             to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            # If several stations are equally near, the result depends on the query, so the nearest one is queried
-            # separately. If no station is in range, the result is the number m, which is not a station.
+            # If several stations are equally near, the result depends on the form of the query, so the nearest one is
+            # queried separately. If no station is in range, `nearest` is the number of stations.
             _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
             to_nearest, to_second = self._tree.query(xy, 2)[0].T
             nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
             current_squared = self._squares(xy, current)
             to_current = np.sqrt(current_squared)
-        # Computed as in the medium, so that an attached host is certain to be heard at this position.
+        # Computed as in the medium, so that the station can certainly reach a host that is attached at this position.
         range2 = self._range * self._range
         keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
         cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
-        # A distance changes by at most the length of the walk, so a difference of two distances changes by at most
-        # twice that.
+        # A walk of length w changes a distance by at most w, and the difference of two distances by at most 2 w.
         to_ours = np.where(keeps, to_current, to_nearest)
         to_other = np.where(cells == nearest, to_second, to_nearest)
         to_another = np.minimum(self._range - to_ours, (self._hysteresis + to_other - to_ours) / 2)

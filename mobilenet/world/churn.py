@@ -1,9 +1,9 @@
 """Decide when hosts join and leave during the run.
 
-Model     Changes are random or listed. Random: some hosts are not members at the beginning, and members leave and
-          return after exponential times. Listed: the list is complete for the hosts that it contains, and a host whose
-          first entry is `join` is not a member at the beginning. Membership does not change after the active part of
-          the run. Hosts from imported tracks also join and leave with their tracks.
+Model     Changes are random or listed. Random: some hosts are not members at the beginning; members leave, and return
+          later, after exponentially distributed times. Listed: the list is complete for the hosts that it contains,
+          and a host whose first entry is `join` is not a member at the beginning. Membership does not change after
+          the active part of the run. Hosts from imported tracks also join and leave with their tracks.
 Units     Parameters are in seconds, and changes in integer nanoseconds.
 Source    ours: docs/models/world.md
 """
@@ -19,7 +19,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
 
 Kind = Literal["join", "leave"]
-ASKED_AGAIN_NS = 100 * MILLISECOND  # interval at which a request to join or leave is repeated until it is granted
+ASKED_AGAIN_NS = 100 * MILLISECOND  # the interval at which a refused request to join or leave is repeated
 
 
 class Change(NamedTuple):
@@ -30,11 +30,11 @@ class Change(NamedTuple):
 
 class Plan(NamedTuple):
     absent_at_start: frozenset[int]  # hosts that are not members at the beginning
-    changes: list[Change]  # in order of time; for each host, join and leave alternate
+    changes: list[Change]  # in chronological order; for each host, join and leave alternate
 
 
 class ListedChange(Parameters):
-    """An entry of the list: one host joins or leaves."""
+    """An entry in the list of changes: one host joins or leaves."""
 
     host: HostName = Field(description="host that joins or leaves")
     at_s: float = Field(ge=0, le=1e6, description="time of the change")
@@ -84,7 +84,7 @@ NO_CHURN = Plan(frozenset(), [])
 
 
 def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: int) -> Plan:
-    """Return all changes before `end_ns`, in order of time."""
+    """Return all changes before `end_ns`, in chronological order."""
     if parameters is None:
         return NO_CHURN
     listed: dict[int, list[Change]] = {}
@@ -102,8 +102,8 @@ def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: i
 
 
 def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
-    """Return the changes of a host, up to and including the first one after the end, whose kind determines the host's
-    initial state.
+    """Return the changes of a host, up to and including the first one after the end. The kind of this last change
+    determines the host's initial state.
     """
     member = stream.random() < parameters.initial_fraction
     drawn_changes: list[Change] = []

@@ -1,8 +1,8 @@
-"""The area that the cells cover, and its part in which hosts may walk.
+"""The area that the cells cover, and the part of it in which hosts may walk.
 
-Model     A cell is a disk. Queries about single points use exact distances. Shapes consist of polygons with 128 corners
-          inscribed in the disks, so every point of a shape is covered. (For a radius of 120 m, the polygon omits a rim
-          of at most 4 cm.)
+Model     A cell is a disk. Queries about single points use exact distances. Shapes consist of polygons with 128
+          corners inscribed in the disks, so every point of a shape is covered. For a radius of 120 m, the polygon
+          omits a rim of at most 4 cm.
 Units     Distances are in metres, and areas in square metres.
 Shapes    stations are float64 (n, 2).
 Errors    ScenarioError if the area in which hosts walk is empty.
@@ -101,8 +101,8 @@ class Coverage:
         return float(self.ground.area)
 
     def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
-        """Return the squared distances to all stations. They are computed as in the medium and in the attachment,
-        because all three have to agree at the rim of a disk.
+        """Return the squared distances to all stations. The computation is the same as in the medium and the attachment
+        rule, because all three must agree at the rim of a disk.
         """
         dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)
@@ -111,7 +111,7 @@ class Coverage:
         return bool((self._squares(x_m, y_m) <= self.range_m * self.range_m).any())
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """Return the covered point that is nearest to this one. If this point is covered, return the point itself."""
+        """Return the nearest covered point, which is the point itself if it is covered."""
         if self.contains(x_m, y_m):
             return x_m, y_m
         sx, sy = self.stations_m[int(self._squares(x_m, y_m).argmin())].tolist()

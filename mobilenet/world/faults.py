@@ -1,9 +1,9 @@
-"""Decide when hosts crash, and how long they are down.
+"""Decide when hosts crash and how long they stay down.
 
-Model     `paper`: at regular intervals, one host in the cell of a given station crashes, and each outage is longer than
-          the previous one. A number that was drawn in advance chooses the host among those attached to the station at
-          that time. `explicit`: outages are listed. `random`: uptimes and outages are exponential. Hosts do not crash
-          after the active part of the run, but outages may extend beyond it.
+Model     `paper`: at regular intervals, one host in the cell of a given station crashes, and each outage is longer
+          than the previous one. A number that was drawn in advance chooses the host among those attached to the
+          station at that time. `explicit`: outages are listed. `random`: uptimes and outages are exponentially
+          distributed. Hosts do not crash after the active part of the run, but outages may extend beyond it.
 Units     Parameters are in seconds, and outages in integer nanoseconds.
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020), Section
           V.C, for `paper`; ours: docs/models/world.md
@@ -83,7 +83,7 @@ FaultsParameters = Annotated[Faults, Field(discriminator="schedule")]
 
 
 def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[Outage]:
-    """Return all outages that begin before `end_ns`, in order of time."""
+    """Return all outages that begin before `end_ns`, in chronological order."""
     all_outages: list[Outage] = []
     if isinstance(faults, PaperFaults):
         stream = Stream(seed, "faults", faults.station)

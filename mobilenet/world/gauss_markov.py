@@ -1,9 +1,10 @@
 """Gauss-Markov mobility: each velocity depends on the previous one.
 
 Model     On each step, each component of the velocity becomes v' = alpha v + sqrt(1 - alpha^2) sigma n, where n is
-          standard normal, and sigma is chosen to give the configured mean speed. The speed is Rayleigh distributed. It
-          is limited to five times the mean, which only one step in 300 million would exceed. The border reflects hosts
-          like a mirror. The initial position is uniform, and the initial velocity has the stationary distribution.
+          standard normal, and sigma is chosen to obtain the configured mean speed. The speed is Rayleigh distributed.
+          It is limited to five times the mean, which only one step in 300 million would exceed. The border reflects
+          hosts like a mirror. The initial position is uniform, and the initial velocity has the stationary
+          distribution.
 Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
 Shapes    edges of the area are float64 (k,), with separate arrays for their beginnings and vectors.
 Source    Liang, Haas: Predictive distance-based mobility management (1999), in two independent dimensions without drift
@@ -27,8 +28,8 @@ from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.ground import Ground
 from mobilenet.world.trajectory import Leg
 
-KEEP_OFF_M = 1e-6  # distance from the border at which a host turns
-# Maximum number of reflections in a step; after that, the host waits in its corner for the next step.
+KEEP_OFF_M = 1e-6  # the distance from the border at which a host turns
+# The maximum number of reflections in one step. After them, the host waits in its corner for the next step.
 MOST_REFLECTIONS = 20
 
 
@@ -59,7 +60,7 @@ class GaussMarkov(Parameters):
 
 
 class Walls:
-    """The border of an area, which reflects hosts."""
+    """The border of an area; hosts are reflected by it."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         begins, vectors = [], []
@@ -72,8 +73,8 @@ class Walls:
         self._dx, self._dy = np.concatenate(vectors).T.copy()
 
     def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
-        """Return the first wall that a step by (dx, dy) hits: its distance as a fraction of the step, and the direction
-        of the wall. Return None if the step does not hit a wall.
+        """Return the first wall that a step by (dx, dy) hits: its distance as a fraction of the step, and its
+        direction. Return None if the step does not hit a wall.
         """
         across = dx * self._dy - dy * self._dx
         from_x, from_y = self._x - x, self._y - y
@@ -100,7 +101,7 @@ def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) 
             length = hypot(dx, dy)
             if length == 0:
                 break
-            longer = 1 + 2 * KEEP_OFF_M / length  # look slightly further than the host walks
+            longer = 1 + 2 * KEEP_OFF_M / length  # search slightly farther than the host walks
             wall = walls.hit(x, y, dx * longer, dy * longer)
             if wall is None:
                 yield Leg(left_ns, x, y, vx, vy)

@@ -2,8 +2,8 @@
 
 Model     The area consists of one or more polygons. To draw a point uniformly, points are drawn from the bounding box
           until one lies inside the area. If the box is nearly empty, a polygon is first drawn in proportion to its
-          area, and then a point from its own bounding box. Two points that see each other always lie in the same
-          polygon.
+          area, and then a point from its own bounding box. Two points with a straight path between them inside the
+          area always lie in the same polygon.
 Units     Distances are in metres.
 Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    ours: docs/models/world.md
@@ -42,7 +42,7 @@ class Ground:
 
     @property
     def diameter_m(self) -> float:
-        """An upper bound on the distance between two points that see each other."""
+        """An upper bound on the length of a straight path inside the area."""
         boxes = [part.bounds for part in self._parts] or [self._box]
         return max(hypot(east - west, north - south) for west, south, east, north in boxes)
 
@@ -50,8 +50,8 @@ class Ground:
         return _inside(self._part(stream, self._areas_m2), stream)
 
     def pair(self, stream: Stream) -> tuple[float, float, float, float]:
-        """Return two points with a uniform distribution over all pairs. If the box is nearly empty, both points are in
-        the same polygon.
+        """Return two points, uniformly distributed over all pairs. If the box is nearly empty, both are in the same
+        polygon.
         """
         if not self._parts:
             return *self.point(stream), *self.point(stream)

@@ -1,11 +1,11 @@
-"""Describe imported tracks before a simulation, and what cells would see of them.
+"""Describe imported tracks, and how cells would serve their hosts, before a simulation.
 
-Model     A host is present between two samples, unless there is a gap. Each uninterrupted presence is a span, and host
-          time is the total length of all spans. For the statistics of cells, the position of each host is interpolated
-          every step_s (1 s, or more if this would exceed MOST_LOOKS evaluations). A handoff is expected if the cell of
-          a host differs from its previous cell, even after a time out of reach. The cell is determined by the rule of
-          attachment.py, or by that of the given scenario. Joins, leaves and ticks are not modelled, so a run has
-          slightly fewer handoffs. Errors of position are not modelled either.
+Model     A host is present between two samples, unless there is a gap. Each uninterrupted presence is a span, and
+          host time is the total length of all spans. For cell statistics, the position of each host is interpolated
+          every step_s (1 s, or more if this would exceed MOST_LOOKS evaluations). A handoff is expected if the cell
+          of a host differs from its previous cell, even after a time out of range. The cell is determined by the rule
+          in attachment.py, or by the attachment rule of the given scenario. Joins, leaves and ticks are not modelled,
+          so a run has slightly fewer handoffs. Position errors are not modelled either.
 Units     Times are in seconds, and distances in metres.
 Errors    ScenarioError, see tracks/.
 Source    ours: docs/guide/tracks.md
@@ -42,14 +42,14 @@ class Finding(NamedTuple):
 
 @dataclass
 class Cells:
-    """Statistics of the cells, as they would serve the hosts of the tracks."""
+    """Statistics of the cells, if they served the hosts of the tracks."""
 
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    # The host seconds that each sample represents: until the next sample, or until the end of the span.
+    # The number of host seconds that each sample represents: until the next sample, or until the end of the span.
     looked_s: Floats
-    covered_s: Floats  # the part of looked_s in reach of a station
+    covered_s: Floats  # the part of looked_s within range of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): positions of expected handoffs
     step_s: float
     busiest: int  # maximum number of hosts in one cell at once
@@ -84,7 +84,7 @@ class Inspection:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """The index of the last sample of each span."""
+        """The index of the last sample in each span."""
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
@@ -96,13 +96,13 @@ class Inspection:
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
 
     def longest_s(self) -> float:
-        """Return the time between the first and the last sample of the host that stays longest, including gaps."""
+        """Return the longest time between the first and the last sample of a host, including gaps."""
         first = self.recorded.first
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, limit_s: float) -> tuple[float, float] | None:
-        """Return the beginning and the end of a run of at most limit_s in which a host is present for more than
-        LEAST_S, as early as possible. Return None if there is no such run.
+        """Return the start and end of the earliest run, of at most limit_s, in which a host is present for more than
+        LEAST_S. Return None if there is no such run.
         """
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
@@ -163,8 +163,8 @@ def inspect(
 
 
 def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
-    """Return the reason why a run of at most limit_s cannot be made of these tracks, and advice for the user. Return
-    None if it can be made.
+    """Return why these tracks cannot be used for a run of at most limit_s, and advice for the user. Return None if they
+    can be used.
     """
     gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
@@ -187,9 +187,7 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """Return, for each time in `until_s`, the sum of the seconds that have passed since each earlier or equal time in
-    `moments_s`.
-    """
+    """For each time in `until_s`, return the sum of the seconds since each time in `moments_s` that is not later."""
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])
@@ -261,7 +259,7 @@ def _cells(
 
 
 def _looks(recorded: RecordedSamples, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
-    """Return (tick, host, position, seconds that the sample represents) for all samples, sorted by tick."""
+    """Return (tick, host, position, seconds represented by the sample) for all samples, sorted by tick."""
     ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()
     for number, (a, b) in enumerate(pairwise(bounds)):

@@ -66,7 +66,7 @@ class _OfLink(_AtATime):
 
 
 class Cut(_OfLink):
-    """Cut a wired link. By default, the link then holds all messages that are sent over it."""
+    """Cut a wired link. By default, the link then stores all messages that are sent over it."""
 
     do: Literal["cut"] = Field(description="kind of intervention")
     loses: bool = Field(
@@ -76,7 +76,7 @@ class Cut(_OfLink):
 
 
 class Mend(_OfLink):
-    """Repair a wired link, which first delivers the messages that it has held."""
+    """Repair a wired link, which first delivers the messages that it has stored."""
 
     do: Literal["mend"] = Field(description="kind of intervention")
 
@@ -96,7 +96,7 @@ class Add(_AtATime):
 
 
 class Impair(_AtATime):
-    """Impair the radio of a host from this time on. The default values restore it."""
+    """Impair the radio of a host from this time on. The default values restore the radio."""
 
     do: Literal["impair"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that the intervention affects")
@@ -109,7 +109,7 @@ class Impair(_AtATime):
 
 
 class ImpairLink(_OfLink):
-    """Impair a wired link from this time on. The default values restore it."""
+    """Impair a wired link from this time on. The default values restore the link."""
 
     do: Literal["impair_link"] = Field(description="kind of intervention")
     loss: float = Field(
@@ -129,8 +129,8 @@ Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
-    """Return the host, the station, or the two ends of the link that an intervention applies to. Return an empty tuple
-    if it applies to all.
+    """Return the host, the station, or the two ends of the link to which an intervention applies. Return an empty tuple
+    if it applies to the whole network.
     """
     if isinstance(one, OnHost):
         return (one.host,)
@@ -145,7 +145,7 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
 
 
 def added_hosts(interventions: Sequence[AnyIntervention]) -> list[Add]:
-    """Return the interventions that add hosts, in the order of the hosts' numbers."""
+    """Return the interventions that add hosts, in the order of host numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
 
 
@@ -159,16 +159,14 @@ def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
 
 
 def both_lose(one: float, other: float) -> float:
-    """Return the probability of a loss for at least one of two independent reasons. If one probability is 0, the result
-    is exactly the other one.
+    """Return the probability that at least one of two independent causes leads to a loss. If one probability is 0,
+    return exactly the other.
     """
     return one + other - one * other
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """Return the changes of the workload in order of time. After the n-th change, counted from 1, hosts follow segment
-    n.
-    """
+    """Return the workload changes in chronological order. After change n, counted from 1, hosts follow segment n."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 
@@ -180,7 +178,7 @@ def offers(
     appears_ns: int,
     end_ns: int,
 ) -> list[int]:
-    """Return the times in nanoseconds at which the application of a host wants to broadcast, in order."""
+    """Return the times, in nanoseconds and in order, at which the application of a host asks to broadcast."""
     times_ns: list[int] = []
     changes = segments(interventions)
     begins_ns = [0, *(ns(change.at_s) for change in changes)]
@@ -201,5 +199,5 @@ def offers(
 
 
 def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
-    """Return the parameters of the workload after the change."""
+    """Return the workload parameters after the change."""
     return workload.model_copy(update={"interval_s": change.interval_s})

@@ -43,7 +43,7 @@ class GridLayout(Parameters):
 
 
 class PointsLayout(Parameters):
-    """A list of the positions of the stations."""
+    """A list of station positions."""
 
     shape: Literal["points"] = "points"
     points_m: tuple[Point, ...] = Field(
@@ -52,7 +52,7 @@ class PointsLayout(Parameters):
 
 
 class FileLayout(Parameters):
-    """A file with a table of the positions of the stations."""
+    """A file with a table of station positions."""
 
     shape: Literal["csv"] = "csv"
     file: str = Field(
@@ -89,7 +89,7 @@ def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
 
 
 def names(layout: Layout, folder: Path) -> list[str] | None:
-    """Return the names of stations from a file. Return None if there is no file, or if it does not contain names."""
+    """Return the station names from a file, or None if there is no file or it contains no names."""
     if not isinstance(layout, FileLayout):
         return None
     site_names = read_sites(folder / layout.file).names

@@ -1,10 +1,10 @@
 """Manhattan mobility: hosts drive on a grid of streets.
 
 Model     Streets run from west to east and from south to north, at equal distances. There is a street between two
-          crossings if its whole width lies in the area. Hosts keep to the lane on the right, and draw a speed for each
-          block. Where four streets meet, a host goes straight on, left or right with the configured probabilities. At
-          other crossings, all directions except the one back are equally likely. At a dead end, the host turns round.
-          At each crossing, each street is therefore left as often as it is entered, and all directions of all streets
+          crossings if its full width lies in the area. Hosts keep to the lane on the right, and draw a speed for each
+          block. Where four streets meet, a host drives straight on, left or right with the configured probabilities.
+          At other crossings, all directions except back are equally likely. At a dead end, the host turns round. At
+          each crossing, each street is therefore left as often as it is entered, and all directions of all streets
           are equally likely. The initial state is drawn in proportion to the time that each direction takes, as in
           random_waypoint.
 Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
@@ -82,7 +82,7 @@ class Manhattan(Parameters):
 
     @property
     def half_width_m(self) -> float:
-        """Half the width of a street, which consists of all lanes in one direction."""
+        """Half the width of a street: the total width of all lanes in one direction."""
         return self.lanes * self.lane_width_m
 
     def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
@@ -130,8 +130,8 @@ class Streets:
         return stream.one_of(*ahead[1:])
 
     def corner(self, at: Crossing, heading: int, way: int, off_m: float) -> Place:
-        """Return the point where the lane at this distance from the middle of the street meets the lane in the next
-        street. For a host that turns round, return the point where the lane passes the middle of the crossing.
+        """Return the point where the lane, `off_m` from the middle of the street, meets the lane in the next street.
+        For a host that turns round, return the point where the lane passes the middle of the crossing.
         """
         right_x, right_y = VECTORS[(heading - 1) % 4]
         if (heading - way) % 2:
@@ -140,15 +140,13 @@ class Streets:
 
 
 def _middles(low_m: float, high_m: float, block_m: float) -> NDArray[np.float64]:
-    """Return the coordinates of parallel streets, such that the margins on both sides are equal."""
+    """Return the coordinates of parallel streets with equal margins on both sides."""
     blocks = max(0, int((high_m - low_m) / block_m + 1e-9))
     return np.asarray((low_m + high_m) / 2 + block_m * (np.arange(blocks + 1) - blocks / 2), dtype=np.float64)
 
 
 def _lie_inside(ground: Ground, boxes: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Return whether the area covers each box. There is a small tolerance, because rounding may have enlarged the
-    boxes.
-    """
+    """Return whether the area covers each box. A small tolerance allows for rounding errors in the boxes."""
     return np.asarray(shapely.covers(ground.area.buffer(1e-6), boxes))
 
 
@@ -176,8 +174,8 @@ def _block(
     setout: Setout,
     is_certain_to_stop: bool = False,
 ) -> tuple[list[Leg], Setout]:
-    """Draw a speed, a stop and a direction. Return the legs up to the beginning of the next block, and the state at
-    this beginning.
+    """Draw a speed, a stop and a direction. Return the legs of this block, and the state at the beginning of the next
+    block.
     """
     heading, (east, north) = setout.heading, VECTORS[setout.heading]
     at = (setout.at[0] + north, setout.at[1] + east)
@@ -196,11 +194,12 @@ def _block(
 
 
 def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[list[Leg], Setout]:
-    """Draw a moment of the steady state. Return the rest of the block that contains this moment, and the beginning of
-    the next block. The probabilities of a moment in a stop and of one in motion are proportional to the longest times
-    that these can take. If the stop or the drive is shorter, the moment is drawn again.
+    """Draw a random moment of the steady state. Return the rest of the block that contains this moment, and the
+    beginning of the next block. The moment is in a stop or in motion with probabilities proportional to their maximum
+    durations. It is drawn again if the stop or the drive turns out to be shorter.
     """
-    # The longest way is from the outer corner of one turn to that of the next one, with turning round at a dead end.
+    # The longest path leads from the outer corner of one turn to the outer corner of the next, where the host turns
+    # round at a dead end.
     longest_m = max(parameters.block_m) + 4 * off_m
     driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
     stopping_s = parameters.stop_probability * stop_s

@@ -1,10 +1,10 @@
 """The trajectories of all hosts of a scenario.
 
 Model     All hosts use the same mobility model. Each host and each group of hosts has its own random stream
-          ("mobility", its name). A model is a class of parameters with `speed_limit_mps`, which hosts never exceed, and
-          `walk(ground)`, which returns a function from a random stream to the legs of a host. To add a model, write
-          such a class and include it in `Mobility`. A plug-in (`hosts.mobility.class`) has the same form, but is not
-          registered.
+          ("mobility", its name). A model is a class of parameters with `speed_limit_mps`, which hosts never exceed,
+          and `walk(ground)`, which returns a function from a random stream to the legs of a host. To add a model,
+          write such a class and include it in `Mobility`. A plug-in (`hosts.mobility.class`) is such a class, but is
+          not included in `Mobility`.
 Units     Distances are in metres, and times in seconds or integer nanoseconds.
 Errors    ScenarioError for an unusable file, for an area that is too narrow to walk in, and for a plug-in whose hosts
           walk faster than the scenario allows.
@@ -82,7 +82,7 @@ Mobility = Annotated[
 
 
 class HostsParameters(Parameters):
-    """Parameters of the hosts: how many there are, how they move, and which stations they use."""
+    """Parameters of the hosts: their number, how they move, and which stations they use."""
 
     count: int | None = Field(
         default=None, ge=0, le=MOST_HOSTS, description="number of hosts; required unless they come from a file"
@@ -102,8 +102,8 @@ class HostsParameters(Parameters):
 class Population(NamedTuple):
     trajectories: list[Trajectory]  # trajectories of h0, h1, ...
     speed_limit_mps: float  # an upper limit on the speed of all hosts
-    skipped_tracks: int  # number of imported tracks that were too short for joining and leaving
-    names: dict[str, str]  # name of a host, such as h0 -> name in the imported file
+    skipped_tracks: int  # number of imported tracks that are too short for their host to join and leave
+    names: dict[str, str]  # host name, such as h0 -> name in the imported file
     further: Callable[[str], Trajectory]  # returns the trajectory of a host that is added by hand, given its name
 
 
@@ -117,8 +117,7 @@ def trajectories(
     own: Any = None,
 ) -> Population:
     """Return the trajectories of all hosts. File names are relative to `folder`. `anchor` is the position of (0, 0) in
-    the file. `own` is the plug-in's model for OwnMobility. Without it, the hosts have trajectories that raise an error
-    when they are followed.
+    the file. `own` is the plug-in's model for OwnMobility. Without a model, following a trajectory raises an error.
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
@@ -143,7 +142,7 @@ def trajectories(
 
 
 def _stays(host: str) -> Trajectory:
-    """Return the trajectory of a host without a track, which stays at the position where it is placed."""
+    """Return the trajectory of a host without a track. The host stays where it is placed."""
     return Trajectory(lambda: iter((standing_leg(0.0, 0.0),)))
 
 
@@ -200,8 +199,8 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_place(mobility: OwnMobility, leg: Leg) -> None:
-    """Raise ScenarioError unless the coordinates and the velocity of a leg are finite numbers, and the leg begins near
-    enough to (0, 0).
+    """Raise ScenarioError unless a leg has finite coordinates and a finite velocity, and begins near enough to (0,
+    0).
     """
     for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
         if not all(map(_is_finite, pair)):

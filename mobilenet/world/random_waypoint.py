@@ -1,11 +1,12 @@
 """Random waypoint mobility, which starts in the steady state unless a uniform start is requested.
 
-Model     A host walks straight to a point that is drawn uniformly from those that it can reach without leaving the
-          area, pauses, and draws the next point. In equilibrium, two successive waypoints are uniform over all pairs
-          that see each other, because the chain is reversible. A random moment falls into a leg and its pause with a
-          probability proportional to their duration. The initial state is therefore drawn by rejection. A pair of
-          points is drawn until they see each other, then a speed and a pause. They are accepted with the probability
-          (their duration) / (the longest possible duration). Finally, a moment within this duration is drawn.
+Model     A host walks straight to a point that is drawn uniformly from all points that it can reach without leaving
+          the area, pauses, and draws the next point. In equilibrium, two successive waypoints are uniform over all
+          pairs with a straight path inside the area, because the chain is reversible. A random moment falls into a
+          leg and its pause with a probability proportional to their duration. The initial state is therefore drawn by
+          rejection. Pairs of points are drawn until such a path exists between them, and then a speed and a pause.
+          The draw is accepted with the probability (their duration) / (the longest possible duration). Finally, a
+          moment within this duration is drawn.
 Units     Distances are in metres, and times in seconds. Legs use integer nanoseconds.
 Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of mobility models (INFOCOM 2005)
@@ -70,8 +71,8 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
 def _begin_underway(
     parameters: RandomWaypoint, ground: Ground, stream: Stream
 ) -> Generator[Leg, None, tuple[float, float]]:
-    """Yield the remaining part of a leg and its pause, beginning at a random moment. Return the position at the end of
-    the leg.
+    """Yield the remaining part of a leg and the pause after it, from a random moment on. Return the position at the end
+    of the leg.
     """
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s

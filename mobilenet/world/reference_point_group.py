@@ -32,7 +32,7 @@ Radius = Annotated[float, Field(ge=0, le=100_000)]
 
 
 class ReferencePointGroup(Parameters):
-    """Hosts move in groups, and each host moves within a small distance of its place in the group."""
+    """Hosts move in groups, and each host stays near its reference point in the group."""
 
     model: Literal["reference_point_group"] = "reference_point_group"
     groups: int = Field(ge=1, le=100_000, description="number of groups; host h5 is in group 5 modulo groups")
@@ -60,7 +60,7 @@ class ReferencePointGroup(Parameters):
 
     def walk(self, ground: Ground) -> Callable[[Stream, Stream], Iterator[Leg]]:
         """Return a function that takes the streams of a host and of its group, and yields the legs of the host."""
-        # The polygon of a circle lies inside the circle. The division makes it large enough.
+        # The polygon lies inside its circle. The division makes the polygon large enough.
         off_m = (self.group_radius_m + self.deviation_m) / cos(pi / 4 / CORNERS_OF_A_QUARTER)
         try:
             inner = solid(ground.area.buffer(-off_m, quad_segs=CORNERS_OF_A_QUARTER))
@@ -92,7 +92,7 @@ def legs(parameters: ReferencePointGroup, ground: Ground, stream: Stream, of_gro
 
 
 def _deviations(parameters: ReferencePointGroup, stream: Stream) -> Iterator[Leg]:
-    """Yield legs relative to the centre of the group. The first leg has begun some time ago."""
+    """Yield legs relative to the centre of the group. The first leg is already in progress at the start."""
     far_m, angle = parameters.group_radius_m * sqrt(stream.random()), 2 * pi * stream.random()
     own_x, own_y = far_m * cos(angle), far_m * sin(angle)
     step_ns = ns(parameters.deviation_step_s)

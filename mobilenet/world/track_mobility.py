@@ -1,9 +1,9 @@
-"""Imported movement: the positions of hosts over time, as recorded by other programs.
+"""Mobility from imported tracks: the positions of hosts over time, as recorded by other programs.
 
-Model     Hosts move straight at a constant speed between samples. They are numbered in the order of their first lines.
-          A host appears at its first sample, asks to leave shortly before its last one, and then waits there until it
-          has left. A host stays if the end of the run cuts its track, or if the track consists of waypoints (ns-2,
-          BonnMotion, ONE). A track that is too short for joining and leaving is skipped and counted.
+Model     Hosts move straight at a constant speed between samples. They are numbered in the order of their first
+          lines. A host appears at its first sample, asks to leave shortly before its last one, and then waits there
+          until it has left. A host does not leave if its track lasts until the end of the run, or consists of
+          waypoints (ns-2, BonnMotion, ONE). A track that is too short for joining and leaving is skipped and counted.
 Units     Times are in seconds, and distances in metres. Legs use integer nanoseconds.
 Errors    ScenarioError with file, line and column.
 Source    ours: docs/models/world.md, docs/guide/tracks.md; tracks/ reads the files
@@ -30,12 +30,12 @@ from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
-SLOWEST_MPS = 0.1  # hosts that move are rarely slower; an airliner flies at 0.003 degrees per second
-MOSTLY = 0.8  # fraction of the total time of all hosts
+SLOWEST_MPS = 0.1  # moving hosts are rarely slower; in degrees, even an airliner moves only 0.003 per second
+MOSTLY = 0.8  # the fraction of all hosts' total time in which they must be slow for a warning
 
 
 class Tracks(Parameters):
-    """Hosts follow tracks from a file, which another program has recorded or computed."""
+    """Hosts follow tracks from a file that another program has recorded or computed."""
 
     model: Literal["tracks"] = "tracks"
     file: str = Field(
@@ -110,7 +110,7 @@ class Tracks(Parameters):
 
 
 class Track(NamedTuple):
-    """The positions of a host and their times, which strictly increase."""
+    """The positions of a host at strictly increasing times."""
 
     t_s: Floats
     x_m: Floats
@@ -127,9 +127,7 @@ class ImportedTracks(NamedTuple):
 def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, anchor: Anchor | None = None, seed: int = 0
 ) -> ImportedTracks:
-    """Return the hosts of the file that are present during the run. `seed` is used for everything that is drawn at
-    random.
-    """
+    """Return the hosts of the file that are present during the run. `seed` determines all random choices."""
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
     run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
@@ -170,15 +168,15 @@ def import_tracks(
 
 
 def _is_kept(share: float | None, seed: int, name: str) -> bool:
-    """Decide whether a track is used. The random number depends on the name of the track only, so the result does not
-    depend on other tracks in the file.
+    """Return whether a track is used. The random number depends only on the name of the track, and not on other tracks
+    in the file.
     """
     return share is None or float(generator(seed, "tracks, share", name).random()) < share
 
 
 def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
-    """Return a random subset in the order of the file. With the same seed, a larger subset contains all smaller
-    ones.
+    """Return a random subset, in the order of the file. With the same seed, a larger subset contains every smaller
+    one.
     """
     if parameters.random_hosts is None:
         return trajectories
@@ -210,8 +208,8 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
-    """Return the time since the previous sample of the same host, and the speed between both samples. The values for
-    the first sample of each host are nan.
+    """Return the time since the previous sample of the same host, and the speed between the two samples. Both are nan
+    for the first sample of each host.
     """
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
@@ -221,8 +219,8 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
-    """Return a warning if the coordinates may be degrees, because as metres they would keep all hosts in one cell and
-    nearly motionless. Return an empty string if there is no doubt.
+    """Return a warning if the coordinates are probably degrees: read as metres, they would keep all hosts in one cell
+    and almost motionless. Otherwise return an empty string.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
     fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90
@@ -230,7 +228,7 @@ def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
         return ""
     gap_s, speed_mps = steps(recorded)
     is_slow = np.nan_to_num(speed_mps) < SLOWEST_MPS
-    # Not every step needs to be slow, because a wrong position fix causes a short jump.
+    # A few steps may be fast, because a wrong position fix causes a short jump.
     if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):
         return ""
     can_be_chosen = recorded.format != "ns2"
@@ -246,7 +244,7 @@ def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
 
 
 def extend_to(track: Track, until_s: float) -> Track:
-    """Extend a track until the given time. The host stays at the last position."""
+    """Extend a track to the given time. The host stays at its last position."""
     if track.t_s[-1] >= until_s:
         return track
     return Track(

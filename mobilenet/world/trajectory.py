@@ -1,7 +1,7 @@
 """The trajectory of a host, which every mobility model produces.
 
 Model     A host follows straight legs at constant speeds from the moment at which it appears. Legs are computed when
-          they are needed. Their times count only while the host moves: a crash suspends them.
+          they are needed. The time of a leg does not advance while the host is down.
 Units     Times are integer nanoseconds, distances are in metres, and speeds in metres per second.
 Source    ours: docs/models/world.md
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Leg(NamedTuple):
-    duration_ns: int | None  # None for an unlimited time
+    duration_ns: int | None  # None if the leg never ends
     x_m: float  # x_m and y_m are the start of the leg
     y_m: float
     vx_mps: float
@@ -23,12 +23,12 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The path of a host. Each call of `legs` begins from the start and yields the same legs."""
+    """The path of a host. Every call of `legs` yields the same legs from the start."""
 
     legs: Callable[[], Iterator[Leg]]
     appears_ns: int = 0
-    disappears_ns: int | None = None  # end of the path; after that, the host stays there and may leave
-    leaves_ns: int | None = None  # when the host asks to leave, early enough to have left at the end of the path
+    disappears_ns: int | None = None  # the end of the path; the host then stays there, and may leave
+    leaves_ns: int | None = None  # when the host asks to leave, so that it has left by the end of the path
 
 
 def standing_leg(x_m: float, y_m: float) -> Leg:
@@ -42,7 +42,7 @@ def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: i
 
 
 def rest_of(leg: Leg, elapsed_ns: int) -> Leg | None:
-    """Return the remaining part of a leg of limited duration after the elapsed time, or None if the leg has ended."""
+    """Return the rest of a leg of limited duration after the elapsed time, or None if the leg has ended."""
     assert leg.duration_ns is not None
     if elapsed_ns >= leg.duration_ns:
         return None

@@ -19,7 +19,7 @@ from mobilenet.parameters import HostName, Parameters, number
 
 
 class ListedMessage(Parameters):
-    """A message in the list: a host broadcasts once."""
+    """An entry in the list of messages: a host broadcasts once."""
 
     host: HostName = Field(description="host that broadcasts")
     at_s: float = Field(ge=0, le=1e6, description="time of the broadcast")
@@ -66,8 +66,8 @@ class WorkloadParameters(Parameters):
 def broadcast_times(
     parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
 ) -> Iterator[int]:
-    """Yield the times in nanoseconds, from `start_ns` to before `stop_ns`, at which a host broadcasts. `segment` is the
-    number of manual changes of the workload before this time. Each segment has its own random numbers.
+    """Yield the times, in nanoseconds from `start_ns` up to but excluding `stop_ns`, at which a host broadcasts.
+    `segment` is the number of manual workload changes before `start_ns`. Each segment has its own random numbers.
     """
     if parameters.arrivals == "explicit":
         own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)

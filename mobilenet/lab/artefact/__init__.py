@@ -1,4 +1,4 @@
-"""Artefacts: archives that contain everything a reviewer needs, and that are checked by running everything again."""
+"""Artefacts: archives that contain everything a reviewer needs, and that can be checked by running everything again."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from mobilenet.parameters import ScenarioError
 
 
 class ArtefactError(ScenarioError):
-    """Raised when an archive, or something that should go into one, cannot be used."""
+    """Raised when an archive, or something to be packed into one, cannot be used."""

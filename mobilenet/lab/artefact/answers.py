@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 
 
 def answers_in(data: bytes) -> dict[str, Any]:
-    """Parse the content of claims.json. Raise ValueError for any other content."""
+    """Parse the content of claims.json. Raise ValueError if it is invalid."""
     document = json.loads(data)
     rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -42,7 +42,7 @@ def require_answered(path: Path) -> None:
 
 
 def answers_of(path: Path, place: str) -> Files:
-    """Return the claims in a directory and their answers, as files below `place`. The files do not mention any
-    directory of the author.
+    """Return the claims in a directory and their answers, as files below `place`. Directory names of the author are
+    removed.
     """
     return {f"{place}/{name}": (path / name).read_bytes() for name in (KEPT, *ANSWERS)}

@@ -1,8 +1,7 @@
-"""Read an archive that may come from an untrusted source. No file is written before every file of the archive has been
-checked.
+"""Read an archive that may come from an untrusted source. Every file is checked before any file is written.
 
-Model     First the list of files is checked (entries.py), and then the SHA-256 of each file. After that, the files are
-          unpacked into an empty folder. Checksums reveal damage, but do not show who made an archive.
+Model     The list of files is checked first (entries.py), then the SHA-256 of each file. Then the files are unpacked
+          into an empty folder. Checksums reveal damage, but do not show who made an archive.
 Units     Sizes are in bytes.
 Errors    ArtefactError with one line.
 Source    ours: docs/guide/artefact.md
@@ -32,7 +31,7 @@ BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplemented
 
 
 class Archive:
-    """Represents an open archive whose list of files is within the limits."""
+    """An open archive whose list of files is within the limits."""
 
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self.path, self._file = path, file
@@ -40,7 +39,7 @@ class Archive:
         self.digests, self.made_by = self._checksums()
 
     def _checksums(self) -> tuple[dict[str, str], dict[str, str | None]]:
-        """Return the SHA-256 of each file by name, and the versions of the software that made the archive."""
+        """Return the SHA-256 of each file by name, and the software versions with which the archive was made."""
         if CHECKSUMS not in self._infos:
             raise self.problem(f"{CHECKSUMS} is missing; expected an archive made by `mobilenet artefact`")
         if self._infos[CHECKSUMS].file_size > MOST_LIST_BYTES:

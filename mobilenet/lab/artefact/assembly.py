@@ -1,9 +1,10 @@
 """Create an archive of studies and evaluated claims.
 
-Model     The parts are read, their files are collected, and README, dependencies and metadata are added. Then checksums
-          are computed, and everything is written to one ZIP file. The same directories with the same date give the same
-          bytes.
-Errors    ArtefactError, StudyError or ScenarioError for the parts. RecordError for the file of the archive.
+Model     The parts are read, their files are collected, and README, dependencies and metadata are added. Then
+          checksums are computed, and everything is written to one ZIP file. The same directories and date result in
+          the same bytes.
+Errors    ArtefactError, StudyError or ScenarioError for a part that cannot be used. RecordError if the archive cannot
+          be written.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -36,7 +37,7 @@ DECIDING = ("numpy", "scipy", "pandas", "pyarrow")  # packages that may affect t
 
 
 class NewArchive(NamedTuple):
-    """Describes an archive that has just been made."""
+    """Describes a newly made archive."""
 
     files: int
     bytes: int
@@ -64,14 +65,14 @@ def make(paths: Sequence[Path], target: Path, title: str | None, license_: str |
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of all software that may affect the results."""
+    """Return the versions of all software that may affect results."""
     deciding = {name: packages.version(name) for name in DECIDING}
     python = ".".join(platform.python_version_tuple()[:2])
     return {"mobilenet": __version__, "commit": commit(), "python": python, "machine": platform.machine(), **deciding}
 
 
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
-    """Return the version and commit of mobilenet that made the results. Several versions are joined into one text."""
+    """Return the version and commit of mobilenet that made the results. Join several versions into one text."""
     files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
     stamps = [read_provenance(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
     pairs = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
@@ -82,7 +83,7 @@ def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
 
 
 def _dependencies() -> Files:
-    """Return requirements.lock of the clone or, if there is none, a list of the installed packages."""
+    """Return requirements.lock of the clone or, if it does not exist, a list of the installed packages."""
     if (lock := PACKAGE.parent / LOCK).is_file():
         return {LOCK: lock.read_bytes()}
     requirements = {f"{one.metadata['Name']}=={one.version}" for one in packages.distributions()}
@@ -97,7 +98,7 @@ def studies_of(part: Part) -> list[Path]:
 
 
 def code_in(study: Path) -> set[str]:
-    """Return the plug-ins and programs that the scenarios of a study name."""
+    """Return the plug-ins and programs named in a study's scenarios."""
     return open_store(study).code()
 
 

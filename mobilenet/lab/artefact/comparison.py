@@ -1,7 +1,7 @@
-"""Compare recomputed tables and answers with those of an archive.
+"""Compare recomputed tables and answers with the originals in an archive.
 
-Model     The bits are the same if the CSV tables have the same bytes. These include the fingerprint of each run. If
-          identical bits are promised because the versions are the same, Parquet files are compared as well. Otherwise,
+Model     The bits are the same if the CSV tables, which include the fingerprint of each run, have the same bytes. If
+          identical bits are promised because the versions are the same, Parquet files are compared too. Otherwise,
           the results are the same if all texts are equal and the relative difference of the numbers is at most 1e-9,
           because other machines may round the last digit differently.
 Errors    None. A file that cannot be read counts as different.
@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 from mobilenet.quoting import pluralize
 
-CLOSE = 1e-9  # Numbers with at most this relative difference count as the same.
+CLOSE = 1e-9  # Numbers with a relative difference up to this limit count as equal.
 CLOSE_TO_0 = 1e-12
 SEARCHES = ("capacity", "sensitivity")  # tables that contain the answers of searches
-APART = ("effects", *SEARCHES)  # tables that are not compared with those of a study
+APART = ("effects", *SEARCHES)  # tables that the comparison of studies skips
 
 
 class Sameness(Enum):
-    """The possible results of running a study or a claim again."""
+    """The possible outcomes of running a study or a claim again."""
 
     BITS = "bit-identical"
     NUMBERS = "same numbers"
@@ -36,7 +36,7 @@ class Sameness(Enum):
 
 
 class Line(NamedTuple):
-    """Contains the result of the check of one study or claim."""
+    """The result of checking one study or claim."""
 
     what: str
     sameness: Sameness
@@ -54,8 +54,8 @@ def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> 
 def compare_search(
     what: str, original: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
 ) -> Line:
-    """Compare the answers of a search. `words` is a short form of the answer, and `documents` are the contents of the
-    JSON files.
+    """Compare the answers of a search. `words` is a short form of the answer, and `documents` contains the old and the
+    new JSON data.
     """
     (name,) = (path.stem for path in original.glob("*.csv") if path.stem in SEARCHES)
     before, now = documents
@@ -73,9 +73,7 @@ def compare_search(
 def _compare_tables(
     worst: Line, original: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
 ) -> Line:
-    """Compare the CSV and Parquet tables with these names. `worst` is the line to return if all of them are the
-    same.
-    """
+    """Compare the CSV and Parquet tables with these names. If they are the same, return `worst`."""
     what = worst.what
     for name in names[0]:
         difference = _compare_csv(original / name, again / name)
@@ -181,7 +179,7 @@ def _is_close(a: Any, b: Any) -> bool:
         return False
     try:
         return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
-    except OverflowError:  # JSON contains a number that is too large for a float
+    except OverflowError:  # a number in JSON may be too large for a float
         return False
 
 

@@ -23,11 +23,11 @@ from mobilenet.lab.studies.declaration import KEPT as CONFIGURATION
 from mobilenet.lab.studies.declaration import KEPT_FACTORS, Study
 from mobilenet.scenario.yaml_reader import Node, read
 
-NAMING = ("file", "files", "class", "metrics")  # The values of these keys of a scenario are files.
+NAMING = ("file", "files", "class", "metrics")  # The values of these keys in a scenario are file names.
 
 
 def require_inside(part: Part) -> None:
-    """Raise ArtefactError if a part refers to a file outside the archive, or if a study does not consist of its own
+    """Raise ArtefactError if a part refers to a file outside the archive, or if a study does not name exactly its own
     configurations.
     """
     for study in _own_studies(part.path / KEPT) if part.kind == CLAIMS else [part.path]:
@@ -68,7 +68,7 @@ def _require_complete(path: Path) -> None:
 
 
 def _require_plain_levels(file: Path) -> None:
-    """Raise ArtefactError if a level is a file. The check applies the levels again to the first configuration."""
+    """Raise ArtefactError if a level is a file, because the check applies levels to the first configuration."""
     root = read(file)
     factors = root.value.get("factors") if isinstance(root.value, dict) else None
     for node in _names(factors) if factors is not None else ():
@@ -82,7 +82,7 @@ def _value(node: Node, key: str) -> object:
 
 
 def _names(node: Node, is_name: bool = False) -> Iterator[Node]:
-    """Yield the nodes with texts below keys that name files."""
+    """Yield the text nodes below keys whose values are file names."""
     if isinstance(node.value, dict):
         for key, inside in node.value.items():
             yield from _names(inside, str(key).rpartition(".")[2] in NAMING)

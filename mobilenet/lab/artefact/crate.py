@@ -1,8 +1,8 @@
 """Describe an archive as an RO-Crate: its files, and the command that made each study and each set of answers.
 
 Model     The metadata conforms to RO-Crate 1.3 without a further profile. The root data set contains a data set for
-          each part, which contains the files of the part. A CreateAction leads from the study file or claims file to
-          its results, with mobilenet as the instrument.
+          each part, which contains the files of the part. A CreateAction links the study file or claims file to its
+          results, with mobilenet as the instrument.
 Units     contentSize is in bytes, as text.
 Source    https://w3id.org/ro/crate/1.3
 """
@@ -43,7 +43,7 @@ Entity = dict[str, Any]
 
 
 class About(NamedTuple):
-    """Contains what the person who makes the archive states about it."""
+    """The information that the author of the archive provides."""
 
     title: str
     date: str  # ISO 8601
@@ -96,8 +96,8 @@ def _license(about: About) -> Entity:
 
 
 def _program(made_by: Mapping[str, Any]) -> Entity:
-    """Return mobilenet as an entity. It is not a SoftwareApplication, which would need a `url`, because mobilenet has
-    no web address.
+    """Return mobilenet as an entity. It is not a SoftwareApplication, because that requires a `url`, which mobilenet
+    does not have.
     """
     entity: Entity = {
         "@id": "#mobilenet", "@type": "CreativeWork", "name": "mobilenet", "version": made_by["mobilenet"],
@@ -131,7 +131,7 @@ def _file(name: str, data: bytes) -> Entity:
 
 
 def _links(names: Iterable[str]) -> list[Entity] | Entity:
-    """Return references to entities. A single reference is returned without a list."""
+    """Return references to entities. Return a single reference without a list."""
     links = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
     return links[0] if len(links) == 1 else links
 

@@ -1,8 +1,8 @@
 """Check the list of files of an archive that may come from an untrusted source, before any of its files is read.
 
 Model     The end of the file is checked before the list is read into memory: there must be one list at the end,
-          without ZIP64 and without a comment. Then each entry is checked: it must have a name inside the archive and be
-          a regular file, stored or deflated, within the limits of size.
+          without ZIP64 and without a comment. Then each entry is checked: it must have a name inside the archive and
+          be a regular file, stored or deflated, within the size limits.
 Units     Sizes are in bytes.
 Errors    ArtefactError with one line.
 Source    ours: docs/guide/artefact.md; APPNOTE.TXT 6.3.10, 4.3 (PKWARE)
@@ -31,11 +31,11 @@ from mobilenet.lab.artefact.limits import (
 from mobilenet.quoting import cut, spell_out
 
 END = struct.Struct("<4s4H2LH")  # the record at the end of the central directory
-LOCATOR_BYTES = 20  # size of the ZIP64 locator, which would precede this record
+LOCATOR_BYTES = 20  # the size of the ZIP64 locator, which would precede the end record
 
 
 def require_plain(path: Path, stream: IO[bytes]) -> None:
-    """Check the end of the file before the list of files is read into memory."""
+    """Check the end of the file, before its list of files is read into memory."""
     size = stream.seek(0, os.SEEK_END)
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) or size < END.size:
         raise ArtefactError(f"{path}: not a ZIP file")
@@ -57,9 +57,7 @@ def require_plain(path: Path, stream: IO[bytes]) -> None:
 
 
 def require_allowed(path: Path, infos: list[zipfile.ZipInfo]) -> None:
-    """Raise ArtefactError unless all entries have names inside the archive, are regular files, and have sizes within
-    the limits.
-    """
+    """Raise ArtefactError unless every entry is a regular file with an allowed name and size."""
     if len(infos) > MOST_FILES:
         raise ArtefactError(f"{path}: {len(infos):,} files, expected at most {MOST_FILES:,}")
     for info in infos:
@@ -88,5 +86,5 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 
 
 def printable_name(name: str) -> str:
-    """Return the name of a file in a form that can be printed safely, whatever it contains."""
+    """Return a file name with all unprintable characters replaced."""
     return cut(spell_out(name), 120)

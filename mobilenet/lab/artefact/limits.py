@@ -1,6 +1,6 @@
-"""Define the limits of the archives that are accepted: their sizes, and the names that files may have.
+"""Limits for acceptable archives: their sizes, and the names of their files.
 
-Model     The same limits apply to the archives that are made, so that every archive can also be checked.
+Model     New archives obey the same limits, so that every archive can be checked.
 Units     Sizes are in bytes.
 Source    ours: docs/guide/artefact.md
 """
@@ -12,18 +12,18 @@ from collections.abc import Iterable
 
 MOST_FILES = 20_000
 MOST_ARCHIVE_BYTES = 1_000_000_000
-MOST_LIST_BYTES = 10_000_000  # size of the list of files at the end of the archive
-MOST_FILE_BYTES = 500_000_000  # size of an unpacked file
-MOST_BYTES = 2_000_000_000  # total size of all unpacked files
-MOST_RATIO = 100  # ratio of the unpacked to the packed size of a file
-# A file may exceed the ratio by this many bytes, because the ratio of a short file can be arbitrarily high.
+MOST_LIST_BYTES = 10_000_000  # maximum size of the list of files at the end of the archive
+MOST_FILE_BYTES = 500_000_000  # maximum size of an unpacked file
+MOST_BYTES = 2_000_000_000  # maximum total size of all unpacked files
+MOST_RATIO = 100  # maximum ratio of the unpacked to the packed size of a file
+# A file may exceed the ratio by this many bytes, because short files may be compressed to almost nothing.
 FREE_BYTES = 1_000
-LONGEST_NAME = 300  # number of characters
-DEEPEST = 20  # number of nested folders
+LONGEST_NAME = 300  # maximum number of characters in a file name
+DEEPEST = 20  # maximum number of nested folders
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with the name of a file in an archive, or None if the name is acceptable."""
+    """Return what is wrong with a file name in an archive, or None if it is acceptable."""
     parts = name.split("/")
     if name.startswith("/") or ":" in name:
         return "is absolute, or names a drive"
@@ -37,8 +37,8 @@ def name_problem(name: str) -> str | None:
 
 
 def clash(names: Iterable[str]) -> str | None:
-    """Return a name that would denote the same file as another name on some machine, or that is both a file and a
-    folder. Return None if there is no such name.
+    """Return a name that denotes the same file as another name on some machine, or both a file and a folder. Return
+    None if there is no such name.
     """
     folded_names: set[str] = set()
     for name in names:
@@ -58,5 +58,5 @@ def _fold(name: str) -> str:
 
 
 def ratio_is_too_high(size: int, packed: int) -> bool:
-    """Return whether a file is compressed much more than the files of studies usually are."""
+    """Return whether the compression ratio of a file is suspiciously high."""
     return size > MOST_RATIO * packed + FREE_BYTES

@@ -16,13 +16,11 @@ from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.evaluation import KEPT, MARK, default_directory
 from mobilenet.quoting import as_file_name, quote
 
-STUDIES, CLAIMS = "studies", "claims"  # names of their folders in the archive
+STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive
 
 
 class Part(NamedTuple):
-    """A part of an archive: a study, which may belong to a search, or a claims file. It includes the directory of the
-    part.
-    """
+    """A part of an archive: a directory with a study, which may belong to a search, or with evaluated claims."""
 
     kind: str  # STUDIES or CLAIMS
     name: str
@@ -35,7 +33,7 @@ class Part(NamedTuple):
 
 
 def parts_of(paths: Sequence[Path]) -> list[Part]:
-    """Return the parts that the paths refer to, in the order of the archive. Raise ArtefactError for any other path."""
+    """Return the parts at these paths, in the order of the archive. Raise ArtefactError for any other path."""
     parts: dict[str, Part] = {}
     for path in paths:
         part = _part(path)

@@ -1,4 +1,4 @@
-"""Write the README of an archive: what it contains, what was claimed and answered, and how to check it.
+"""Write the README of an archive: what it contains, the claims and their answers, and how to check it.
 
 Source    ours: docs/guide/artefact.md
 """
@@ -33,14 +33,14 @@ FILES = (
 
 
 class Summary(NamedTuple):
-    """Contains the facts about one part that the README and the metadata need."""
+    """The facts about one part that the README and the metadata need."""
 
     part: Part
     runs: int
     configurations: int
     answers: Sequence[Mapping[str, Any]]  # rows of claims.json
-    code: Sequence[str]  # names of plug-ins and programs in the scenarios
-    search: Search | None = None  # the answer, if the study belongs to a search
+    code: Sequence[str]  # plug-ins and programs that the scenarios name
+    search: Search | None = None  # the answer, if the part is a search
 
     @property
     def kind(self) -> str:
@@ -131,5 +131,5 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: Any) -> str:
-    """Return a number from claims.json, in which infinite numbers are strings."""
+    """Return a number from claims.json, where infinite numbers are stored as strings."""
     return format_number(value) if isinstance(value, int | float) else str(value or "")

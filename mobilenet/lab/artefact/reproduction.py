@@ -1,7 +1,7 @@
 """Check an archive by running everything in it again and comparing the results.
 
 Model     Limits and checksums are checked first (archive.py). The archive is unpacked into a temporary folder, where
-          the files that scenarios name must exist. Then studies and claims are run again, with the seeds and
+          all files that scenarios name must exist. Then studies and claims are run again, with the seeds and
           replications of the archive, and compared. Without permission, studies with plug-ins or programs, and claims
           about such studies, are not run. The network is never used.
 Errors    ArtefactError or ScenarioError for an archive that is damaged, too large, or not made by mobilenet.
@@ -45,21 +45,21 @@ NEEDS_CODE = "needs --allow-code, as it runs {}"
 
 
 class CheckResult(NamedTuple):
-    """Contains the results of checking an archive."""
+    """The results of checking an archive."""
 
     lines: list[Line]
     sha256: str  # digest of the archive
-    promise: str  # text that states whether identical bits are promised
+    promise: str  # a sentence that states whether identical bits are promised
     unchecked: list[str]  # names of files that were not compared
 
     def count(self, kind: Sameness) -> int:
-        """Return how many studies and claims have this result."""
+        """Return the number of studies and claims with this result."""
         return sum(line.sameness is kind for line in self.lines)
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Contains the options for running the parts again."""
+    """Options for running the parts again."""
 
     workers: int | None
     progress: Progress
@@ -89,7 +89,7 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
             lines += [] if differences else differing_statements(root, parts, by)
             unchecked = not_compared(root, parts, not differences)
         if out is not None and again.is_dir():
-            os.replace(again, out)  # This ensures that a directory with the final name is complete.
+            os.replace(again, out)  # thus, a directory with the final name is always complete
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
@@ -100,14 +100,14 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
 
 @dataclass(frozen=True)
 class _Again:
-    """Runs the parts of an archive again and writes the results into a folder."""
+    """Runs the parts of an archive again, and writes the results into a folder."""
 
     folder: Path
     how: CheckOptions
     is_promised: bool  # whether identical bits are promised
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim. All parts use the same Spark session."""
+        """Return a line for each study and claim. All parts share one Spark session."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
@@ -124,7 +124,7 @@ class _Again:
                 except ScenarioError as error:
                     if not code:
                         raise
-                    # A program is missing on this machine.
+                    # A program is not installed on this machine.
                     lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))
         return lines
 
@@ -171,7 +171,7 @@ class _Again:
 
 
 def _parts(path: Path, root: Path) -> list[Part]:
-    """Return the studies and claims of an unpacked archive, after checking that all their files are inside the
+    """Return the studies and claims of an unpacked archive, after checking that all files they name are in the
     archive.
     """
     parts = [
@@ -209,7 +209,7 @@ def _not_run(part: Part, why: str) -> list[Line]:
 
 
 def _differences(before: dict[str, str | None]) -> list[str]:
-    """Return the versions on this machine that differ from those with which the archive was made."""
+    """Return the software versions on this machine that differ from the versions with which the archive was made."""
     now = versions()
     differences = [
         f"{name} is {now.get(name) or 'unknown'} here, but was {str(before.get(name) or 'unknown')[:40]}"
@@ -222,8 +222,8 @@ def _differences(before: dict[str, str | None]) -> list[str]:
 
 
 def _place_of(out: Path) -> Path:
-    """Return the folder in which the results are written until the check is complete. Raise an error if `out` exists
-    and is not an empty directory.
+    """Return the folder for results until the check is complete. Raise an error unless `out` is new or an empty
+    directory.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
@@ -234,7 +234,7 @@ def _place_of(out: Path) -> Path:
 
 @contextmanager
 def _without_place(path: Path, root: Path) -> Iterator[None]:
-    """Replace the name of the temporary folder by that of the archive in error messages."""
+    """Replace the temporary folder with the name of the archive in error messages."""
     try:
         yield
     except ScenarioError as error:

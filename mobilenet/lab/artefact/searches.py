@@ -1,7 +1,7 @@
 """Handle capacity searches and screenings in an archive: their answers, and how they are repeated.
 
-Model     Such a part is a study whose runs were chosen by its command. The answer contains the command in normal form.
-          The command is repeated with the configurations of the archive, and the answers are compared.
+Model     A search is a study whose runs were chosen by a command. Its answer contains this command in normal form.
+          The check repeats the command with the configurations of the archive, and compares the answers.
 Errors    ArtefactError or StudyError for an answer that is damaged, or that does not belong to the study in its
           directory.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/origin.py
@@ -24,17 +24,17 @@ from mobilenet.quoting import cut, format_number, spell_out
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import KEY
 
-CAPACITY, SCREENING = "capacity", "sensitivity"  # the names of the commands, and also of their files
+CAPACITY, SCREENING = "capacity", "sensitivity"  # names of the commands and of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the results that are compared
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # how messages call the results that are compared
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
     SCREENING: ("sensitivity.csv", of_screening.ANSWER),
 }
 PICTURES = ("capacity.svg", "capacity.png")
-SHORT = 60  # maximum length of the short form of an answer
-WORDS = 120  # maximum number of characters in each cell of the README
+SHORT = 60  # maximum number of characters in the short form of an answer
+WORDS = 120  # maximum number of characters in a cell of the README
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Search:
     """The answer of a search, as it appears in the README and in the metadata."""
 
     verb: str
-    command: str  # in normal form, in which STUDY stands for the directory
+    command: str  # in normal form, with STUDY in place of the directory
     sentences: Sequence[str] = ()
     ranking: Sequence[Mapping[str, Any]] = ()
 
@@ -57,7 +57,7 @@ class Search:
 
 
 def verb_of(path: Path) -> str | None:
-    """Return the command that made the directory of a study, `capacity` or `sensitivity`, or None if it was neither."""
+    """Return the command that made a study's directory: `capacity`, `sensitivity`, or None for any other command."""
     verbs = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
     if len(verbs) > 1:
         raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
@@ -100,8 +100,8 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
-    """Return the part of capacity.json that is compared. Without `with_words`, it does not include the sentences, which
-    other versions may word differently.
+    """Return the part of capacity.json to compare. Without `with_words`, omit the sentences, which other versions may
+    word differently.
     """
     if verb_of(path) != CAPACITY:
         return {}
@@ -139,7 +139,7 @@ def answer_lines(one: Search) -> list[str]:
 
 
 def first_of(path: Path) -> str:
-    """Return a short form of the answer of a search, whatever its file contains."""
+    """Return a short form of a search's answer, safe to print whatever its file contains."""
     if verb_of(path) == CAPACITY:
         document = document_of(path)
         value = document.get("value")

@@ -1,9 +1,8 @@
-"""Compare what an archive states about its results with statements that are made again: reports of answers, README and
-metadata.
+"""Compare the reports of answers, the README and the metadata of an archive with newly made ones.
 
-Model     The check has already made the reports of answers again. README and metadata are made again from the files of
-          the archive, with its title, date and licence. All of these are compared only if identical bits are promised,
-          because another version may word them differently.
+Model     The check makes the reports of answers. README and metadata are made again from the files of the archive,
+          with its title, date and licence. All of these are compared only if identical bits are promised, because
+          another version may word them differently.
 Errors    None. A file that cannot be read counts as different.
 Source    ours: docs/guide/artefact.md
 """
@@ -33,8 +32,8 @@ LICENSES = "https://spdx.org/licenses/"
 
 
 def differing_reports(part: Part, again: Path) -> list[Line]:
-    """Return a line for each report of answers that differs from the new one. claims.json and capacity.json are not
-    included, because their contents are compared elsewhere.
+    """Return a line for each report of answers that differs from the new one. The contents of claims.json and
+    capacity.json are compared elsewhere.
     """
     return [
         Line(f"{part.place}/{name}", Sameness.DIFFERS, "other bytes")
@@ -51,7 +50,7 @@ def reports_of(part: Part) -> tuple[str, ...]:
 
 
 def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
-    """Return a line for the README, and one for the metadata, if they do not agree with the contents of the archive."""
+    """Return a line for the README, and one for the metadata, if they disagree with the contents of the archive."""
     files = {name: (folder / name).read_bytes() for name in _names(folder) if name not in (CHECKSUMS, CRATE)}
     summaries = [summary_of(part) for part in parts]
     lock = next((name for name in (LOCK, INSTALLED) if name in files), LOCK)
@@ -73,7 +72,7 @@ def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, s
 
 
 def _changed_files(folder: Path, files: Files) -> list[str]:
-    """Return the files whose digests differ from those in the metadata."""
+    """Return the files whose digests do not match the metadata."""
     try:
         graph = json.loads((folder / CRATE).read_text(encoding="utf-8"))["@graph"]
         digests = {unquote(str(one["@id"])): one["sha256"] for one in graph if "sha256" in one}

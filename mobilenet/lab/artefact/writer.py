@@ -1,4 +1,4 @@
-"""Write an archive. The same files give the same bytes on every machine with the same version of zlib.
+"""Write an archive. The same files result in the same bytes on every machine with the same version of zlib.
 
 Model     The files are written in the order of their names, and all have the date 1980-01-01. They are deflated, unless
           this would shrink them beyond the ratio that `limits.py` allows. `checksums.json` contains the SHA-256 of
@@ -28,21 +28,19 @@ from mobilenet.lab.artefact.limits import (
     ratio_is_too_high,
 )
 
-DATE = (1980, 1, 1, 0, 0, 0)  # the first date that ZIP can represent
+DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that ZIP can represent
 MODE = 0o100644 << 16
 LEVEL = 6
 
 
 def checksums(files: Mapping[str, bytes], made_by: Mapping[str, str | None]) -> bytes:
-    """Return the content of checksums.json: a SHA-256 digest for each file."""
+    """Return the content of checksums.json: the SHA-256 of each file."""
     digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     return (json.dumps({"format": FORMAT, "made_by": made_by, "files": digests}, indent=1) + "\n").encode()
 
 
 def write(target: Path, files: Mapping[str, bytes], made_by: Mapping[str, str | None]) -> None:
-    """Write an archive with these files and their checksums. Raise ArtefactError for a name or a size that is not
-    allowed.
-    """
+    """Write an archive with these files and their checksums. Raise ArtefactError for a forbidden name or size."""
     _require_allowed(files)
     with zipfile.ZipFile(target, "w", allowZip64=False) as file:
         for name, data in sorted({**files, CHECKSUMS: checksums(files, made_by)}.items()):

@@ -1,12 +1,12 @@
-"""Measure the speed of the host machine by a bare event queue, which takes turns with the benchmark.
+"""Measure the speed of the machine with a bare event queue, which takes turns with the benchmark.
 
-Model     The queue is a heap of 10 000 tuples (time, priority, number, None), like those of simpy. An event removes the
-          first tuple and inserts one with a later time. Other users of a machine slow it down for seconds at a time.
-          Therefore the queue gets long turns before and after the benchmark, and short turns in between, at the first
-          check after each quarter of a second. The result is the mean, as for the benchmark (the best of three would be
-          about 3 % higher). Each turn begins with events that are not timed and bring the queue into the cache. The
-          machine for which the targets were set made 0.35 M such events and 0.17 M simpy events per CPU second; with
-          10 000 entries, both have the same ratio here.
+Model     The queue is a heap of 10 000 tuples (time, priority, number, None), as in simpy. An event removes the first
+          tuple and inserts one with a later time. Other users may slow the machine down for seconds at a time.
+          Therefore the queue runs for long turns before and after the benchmark, and for short turns in between,
+          about every quarter of a second. The result is the mean, as for the benchmark (the best of three would be
+          about 3 % higher). Each turn begins with untimed events, which bring the queue into the cache. The machine
+          for which the targets were set processed 0.35 M such events, or 0.17 M simpy events, per CPU second; with
+          this queue, the ratio is the same here.
 Units     CPU seconds
 Source    ours: docs/performance.md
 """
@@ -18,16 +18,16 @@ from heapq import heapify, heappop, heappush
 
 REFERENCE_EVENTS_PER_S = 350_000
 ENTRIES = 10_000
-LONG_TURN = 200_000  # Number of timed events. The queue first handles as many untimed events as it has entries.
+LONG_TURN = 200_000  # The number of timed events in a long turn. One untimed event per queue entry precedes them.
 SHORT_TURN = 20_000
 EVERY_S = 0.25
 
 
 class Baseline:
-    """Times the work between `begin` and `end`, excluding the turns of the queue. Call `look` while the work runs."""
+    """Times the work between `begin` and `end` without the turns of the queue. Call `look` during the work."""
 
     def __init__(self) -> None:
-        delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # all numbers from 1 to ENTRIES in a mixed order
+        delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # a permutation of the numbers from 1 to ENTRIES
         self._delays = delays
         self._queue = [(delay, 1, n, None) for n, delay in enumerate(delays)]
         heapify(self._queue)
@@ -45,7 +45,7 @@ class Baseline:
         self._since = time.process_time()
 
     def look(self, *progress: object) -> None:
-        """Take a turn if one is due. This method can be passed as the progress callback of a run."""
+        """Run the queue for a short turn if one is due. Can be passed as the progress callback of a run."""
         if time.process_time() - self._since >= EVERY_S:
             self._stop()
             self._turn(SHORT_TURN)

@@ -1,8 +1,8 @@
-"""Measure how fast broadcasts over VCube are at the scale of the papers, compared with a bare event queue.
+"""Measure the speed of broadcasts over VCube at the scale of the papers, relative to a bare event queue.
 
-Model     Each case is one run with 1 024 processes in a separate process, as in the benchmark of the simulator. The run
-          with the median figure counts, and the baseline takes turns with the run. Deliveries are recorded, as in any
-          run, but buffers are not.
+Model     Each case is one run with 1 024 processes in a separate process, as in the benchmark of the simulator. The
+          run with the median result counts. The baseline takes turns with each run. Deliveries are recorded, as in
+          any run, but buffers are not.
 Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), without faults and without a detector:
           2 095 104 messages. causal_plain and causal: one message each, 1 047 552 packets without aggregation.
 Units     Messages (packets) per CPU second. `share` is this number divided by the events per CPU second of the
@@ -30,7 +30,7 @@ class Case:
     name: str
     scenario: str
     changes: tuple[str, ...]
-    target: float  # fraction of the speed of the baseline
+    target: float  # minimum speed, as a fraction of the baseline's speed
 
 
 CASES = (

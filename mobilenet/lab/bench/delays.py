@@ -1,10 +1,10 @@
-"""Measure the cost of explaining delays: of recording the causes, of explaining all deliveries of a run, and of
-explaining a single delivery.
+"""Measure the cost of explaining delays: recording the causes, explaining all deliveries of a run, and explaining a
+single delivery.
 
-Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The result is the median of each cost.
-          `recording` is the additional cost of simulating with `record.causes`. `all` is the cost of a replay with
-          causes and of the explanations of all deliveries. `one` is the cost of reading a recorded run and of
-          explaining its slowest delivery.
+Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The result is the median of each
+          cost. `recording` is the additional cost of simulating with `record.causes`. `all` is the cost of a replay
+          with causes and of explaining all deliveries. `one` is the cost of reading a recorded run and explaining its
+          slowest delivery.
 Units     CPU seconds, and ratios to the time for simulating; `one` is in seconds.
 Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
@@ -49,9 +49,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One of the costs. `share` is relative to simulating; for the explanation of a single delivery, it is the time in
-    seconds.
-    """
+    """One of the costs. `share` is relative to the time for simulating or, for a single delivery, a time in seconds."""
 
     cpu_s: float
     share: float
@@ -77,7 +75,7 @@ def once(case: Case) -> dict[str, float]:
 
     plain = load_scenario(SCENARIOS / "dynamic.yaml", ["duration_s=100"])
     recorded = plain.with_changes(["record.causes=true"])
-    # The time for imports and compilation should not count for any case.
+    # Warm up, so that the time for imports and compilation does not count for any case.
     simulate(plain.with_changes(["duration_s=12"]))
     simulating_s, _ = _time(lambda: simulate(plain))
     recording_s, outcome = _time(lambda: simulate(recorded))

@@ -1,10 +1,10 @@
 """Measure how the cost of a run grows with the number of hosts or processes and with the duration, and how the cost of
 a study grows with the number of runs.
 
-Model     Each case runs once in a separate process, as `mobilenet run` would. In the families with an increasing number
-          of hosts, the density of hosts and the total rate of broadcasts are constant. An exponent compares a case with
-          the next smaller one; 1 means that the cost grows in proportion to the size. Work is what the protocol makes
-          the simulator do: deliveries, messages on links and receptions of frames.
+Model     Each case runs once in a separate process, as `mobilenet run` would. As the number of hosts increases, their
+          density and the total rate of broadcasts stay constant. An exponent compares a case with the next smaller
+          one; 1 means that the cost grows in proportion to the size. Work is the number of deliveries, messages on
+          links and receptions of frames that the protocol causes.
 Units     CPU seconds and microseconds.
 Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
@@ -24,8 +24,8 @@ from mobilenet.lab.bench.simulator import in_a_process, lattice
 from mobilenet.lab.bench.whole_runs import play
 from mobilenet.lab.package_files import SCENARIOS
 
-HOSTS = (70, 280, 700, 2800)  # ten hosts for each station
-INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # interval between the broadcasts of a host, with 70 hosts
+HOSTS = (70, 280, 700, 2800)  # ten hosts per station
+INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # the broadcast interval of a host in a network of 70 hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def whole_run(case: Case) -> dict[str, float]:
 
 
 def runs_of_a_study(runs: int) -> dict[str, float]:
-    """Simulate, judge and measure short runs, as a task on Spark does, and return the cost."""
+    """Simulate, judge and measure short runs as a Spark task does, and return the cost."""
     from mobilenet.lab.studies.configurations import plan_runs
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.lab.studies.store import create

@@ -1,9 +1,9 @@
-"""Measure the cost of a listener, by comparing a live run with a listener to a run without one.
+"""Measure the cost of a listener by comparing live runs with and without one.
 
-Model     Each case is a session in a separate process. The listener is another process that receives every state, like
-          a page, so that its own work is not counted. The judge is part of both runs. At full speed, runs with and
-          without a listener take turns, and the median ratio of their CPU times counts. At speed 1, the CPU time of the
-          server is divided by the elapsed time.
+Model     Each case is a session in a separate process. The listener receives every state, like a page, in another
+          process, so that its own work is not counted. Both runs include the judge. At full speed, runs with and
+          without a listener take turns, and the median ratio of their CPU times is used. At speed 1, the CPU time of
+          the server is divided by the elapsed time.
 Cases     full_speed: dynamic.yaml, 120 s. speed_1: dynamic.yaml for ten seconds, after BEGIN_S. hosts_1000: 1 000 hosts
           at speed 1, with ten states a second and without a target.
 Units     CPU seconds and shares.
@@ -33,9 +33,9 @@ from mobilenet.lab.live.start import live
 from mobilenet.lab.package_files import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
-BEGIN_S = 8.0  # At this time, a thousand hosts have joined.
+BEGIN_S = 8.0  # By this time, a thousand hosts have joined.
 MOST_MORE = 1.15  # A run with a listener may take at most 1.15 times the CPU time of a run without one.
-MOST_SHARE = 0.15  # Page and server together may use at most this share of one core. Only the server is measured here.
+MOST_SHARE = 0.15  # Page and server together may use at most this fraction of a core. Only the server is measured here.
 
 LISTENER = """
 import json, sys
@@ -61,8 +61,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """The measurements of one case. `cost` is the ratio to the CPU time of a run without a listener, or a share of one
-    core. `simulated_per_s` is the speed that was reached.
+    """The measurements of one case. `cost` is the ratio to the CPU time without a listener, or a fraction of one core.
+    `simulated_per_s` is the achieved speed.
     """
 
     hosts: int

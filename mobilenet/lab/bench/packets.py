@@ -1,12 +1,12 @@
-"""Measure the cost of running real software: the throughput of iperf3 and the latency of ping over the emulated
-network, and how late packets are.
+"""Measure the cost of running real software: the throughput of iperf3, the latency of ping, and the lateness of packets
+on the emulated network.
 
-Model     All hosts are in one cell and hear each other. udp, tcp: iperf3 runs from one host to another for SECONDS. The
-          limit that the MAC allows follows from the frames: each packet is two frames at 24 Mb/s with their
+Model     All hosts are in one cell and hear each other. udp, tcp: iperf3 runs from one host to another for SECONDS.
+          The throughput limit of the MAC follows from the frames: each packet is two frames at 24 Mb/s with their
           acknowledgements. The host and the station count down their backoff at the same time, so there is one mean
-          backoff for each packet. The acknowledgements of TCP are additional packets, so its target is lower. ping: the
-          median round trip is compared with that of four frames, three of them with backoff. crowd: each of 70 hosts
-          sends five packets a second to randomly drawn hosts.
+          backoff for each packet. The acknowledgements of TCP are additional packets, so its target is lower. ping:
+          the median round trip is compared with the time of four frames, three of them with backoff. crowd: each of
+          70 hosts sends five packets a second to randomly drawn hosts.
 Units     Mb/s of UDP or TCP payload, milliseconds, and packets that enter the network per CPU second of the emulator.
 Errors    ProgramError if namespaces are not allowed on this machine.
 Source    docs/guide/real-software.md; docs/performance.md
@@ -37,8 +37,8 @@ HOSTS = 70
 PACKETS_PER_S = 5
 PACKET_BYTES = 1500
 LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # minimum fraction of the throughput that the MAC allows
-MOST_LATE_MS = 10.0  # 99th percentile
-MOST_APART_MS = 1.0  # maximum difference between the median round trip of ping and that of the model
+MOST_LATE_MS = 10.0  # limit for the 99th percentile
+MOST_APART_MS = 1.0  # maximum difference between the median round trips of ping and of the model
 SENDER = """import random, socket, sys, time
 me, hosts, rate, seconds = map(int, sys.argv[1:])
 stream, own = random.Random(me), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -85,7 +85,7 @@ class Row(Head):
 
 
 class PacketRun(NamedTuple):
-    """Contains the scenario of a run, what h1 printed, the packets that entered the network per CPU second, and their
+    """Contains the scenario of a run, the output of h1, the packets that entered the network per CPU second, and their
     lateness.
     """
 
@@ -107,7 +107,7 @@ def why_not() -> str | None:
 
 
 def measure() -> Iterator[Row]:
-    """Measure all cases whose programs are installed on this machine, one after the other, and yield a row for each."""
+    """Measure all cases whose programs are installed here, one after the other, and yield a row for each."""
     for case, commands in COMMANDS.items():
         if shutil.which("ping" if case == "ping" else "iperf3") is not None:
             yield _row(case, _play(commands, len(commands)))
@@ -136,15 +136,15 @@ def _row(case: str, run: PacketRun) -> Row:
 
 
 def mac_allows_mbps(scenario: Scenario) -> float:
-    """Return the UDP throughput that the MAC allows between two hosts of a cell, with packets of PACKET_BYTES."""
+    """Return the maximum UDP throughput between two hosts of a cell under this MAC, with packets of PACKET_BYTES."""
     mode = MODES[scenario.wireless.mode]
     cycle_ns = 2 * _exchange_ns(scenario, PACKET_BYTES) + mode.cw_min * mode.slot_ns / 2
     return 8000 * (PACKET_BYTES - AROUND_BYTES) / cycle_ns
 
 
 def model_rtt_ms(scenario: Scenario) -> float:
-    """Return the mean round trip of ping's 84 bytes in an idle cell, which consists of four frames. The first frame is
-    sent at once. Each of the others becomes ready while an acknowledgement is due, so it is sent after a backoff. The
+    """Return the mean round trip of ping's 84 bytes in an idle cell. It consists of four frames. The first is sent at
+    once. Each later frame becomes ready while an acknowledgement is due, and is therefore sent after a backoff. The
     last acknowledgement does not delay the answer.
     """
     mode = MODES[scenario.wireless.mode]

@@ -1,4 +1,4 @@
-"""Lists the benchmarks of the simulator, one for each of its parts."""
+"""The list of the simulator's benchmarks, one for each of its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from mobilenet.lab.bench import broadcasts, delays, growth, live, programs, radios, simulator, start, whole_runs
 from mobilenet.lab.bench.row import Column
 
-Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of the file name, the columns, and the rows
+Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # end of the file name, columns, rows
 
 
 def parts_of_the_simulator(repeat: int) -> list[Part]:

@@ -1,9 +1,8 @@
-"""Measure the cost of programs: an event over pipes, a scenario of programs next to real time, and the lateness in real
-time.
+"""Measure the cost of programs: per event over pipes, for a whole scenario, and as lateness in real time.
 
-Model     pipes_N: N programs in Python receive a message in turn, and each answers with one frame to send. The time of
-          the emulator and that of the programs, with their supervisor, are measured separately. A port that does
-          nothing replaces the radio. first: a complete run of the six hosts and three stations of first.yaml as
+Model     pipes_N: N programs in Python receive a message in turn, and each answers with one frame to send. The CPU
+          times of the emulator and of the programs, with their supervisor, are measured separately. A port that does
+          nothing replaces the radio. first: a complete run of first.yaml, with its six hosts and three stations as
           programs. real_time: each of the 70 hosts of static.yaml sends a datagram to every other host as often as it
           broadcasts in that scenario. A single process plays all their programs.
 Cases     All cases run in one process, one after the other, so that they can be compared. The median of the repetitions
@@ -33,9 +32,9 @@ from mobilenet.lab.programs.message import Says
 from mobilenet.lab.programs.run_programs import Cast, Setting
 
 EVENTS = 30_000
-LEAST_PER_CPU_S = 20_000  # events per CPU second of the emulator
+LEAST_PER_CPU_S = 20_000  # minimum number of events per CPU second of the emulator
 MOST_GROWTH = 1.2  # maximum growth of the cost per event, from 10 programs to 300
-MOST_LATE_MS = 10.0  # 99th percentile, in real time
+MOST_LATE_MS = 10.0  # limit for the 99th percentile in real time
 REAL_TIME_S = 20
 PORT = 7710  # the first of two ports that programs use
 CROWD = """import random, selectors, socket, sys, time
@@ -86,7 +85,7 @@ class Row(Head):
 
     events_per_own_cpu_s: float | None
     events_per_programs_cpu_s: float | None
-    growth: float | None  # growth of the emulator's cost per event, relative to 10 programs
+    growth: float | None  # cost per event in the emulator, relative to the case with 10 programs
     simulated_per_wall_s: float | None
     lateness_p50_ms: float | None
     lateness_p99_ms: float | None
@@ -116,7 +115,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _pipes(count: int) -> tuple[float, float]:
-    """Return the events per CPU second of the emulator and of the programs."""
+    """Return the number of events per CPU second of the emulator, and of the programs."""
     with scratch_folder("bench") as folder:
         (Path(folder) / "echo.py").write_text(PROGRAM, encoding="ascii")
         command = (sys.executable, "-S", "echo.py")

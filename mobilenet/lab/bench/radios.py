@@ -1,9 +1,9 @@
 """Measure the cost of reception with SINR, compared with the unit disk.
 
-Model     Each case is the cross-check in a separate process. All cases take turns, and each case is compared with the
-          others of the same turn; the median counts. `growth` compares two networks, one with ten times the usual
-          number of nodes and one with the usual number. It is the ratio of their CPU times per frame and node within
-          the cut-off of the interference.
+Model     Each case is the cross-check in a separate process. All cases take turns. Each case is compared with the
+          others in the same turn, and the median ratio counts. `growth` compares two networks, one with ten times the
+          usual number of nodes and one with the usual number. It is the ratio of their CPU times per frame and node
+          within the cut-off of the interference.
 Cases     disk_70; sinr_70: log-distance only; sinr_70_all: with fading, shadowing and 300 buildings; sinr_700
 Units     CPU seconds, relative to a bare event queue.
 Errors    RuntimeError if a case fails.
@@ -79,7 +79,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _cost(run: dict[str, float]) -> float:
-    """Return the cost of a run, converted to the speed of the reference machine."""
+    """Return the cost of a run, scaled to the speed of the reference machine."""
     return run["cpu_s"] * run["baseline"] / REFERENCE_EVENTS_PER_S
 
 
@@ -112,7 +112,7 @@ def once(case: Case) -> dict[str, float]:
 
 
 def buildings() -> dict[str, object]:
-    """Return buildings that are distributed over the whole area, as GeoJSON."""
+    """Return buildings, spread over the whole area, as GeoJSON."""
     draw = Stream(1, "bench/buildings")
     features = []
     for _ in range(BUILDINGS):

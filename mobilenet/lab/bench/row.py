@@ -1,4 +1,4 @@
-"""Define one row of a benchmark's table: its contents, how it is printed, and how it is stored.
+"""The rows of a benchmark's table: their contents, and how they are printed and stored.
 
 Source    ours: docs/performance.md
 """
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Contains the time, the versions and the case of a measurement."""
+    """The time, the versions and the case of a measurement."""
 
     at: str
     version: str
@@ -53,7 +53,7 @@ Case = TypeVar("Case", bound=HasName)
 
 
 def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:
-    """Measure, in this process, the case that the command line names. Print the result for the parent process."""
+    """Measure, in this process, the case named on the command line. Print the result for the parent process."""
     print(json.dumps(once(next(case for case in cases if case.name == sys.argv[1]))))
 
 

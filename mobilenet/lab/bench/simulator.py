@@ -1,14 +1,14 @@
 """Measure the speed of the simulator, relative to the speed of the host machine.
 
-Model     Each case runs in a separate process, as often as requested; the run with the median figure counts. The
-          measured CPU time includes building and running a simulation and its drain, but not imports and reading the
-          scenario. A bare event queue takes turns with the simulation (`Baseline`). "In proportion" is a figure divided
-          by (queue / 0.35 M events/s), where 0.35 M is the speed of the machine for which the targets were set.
+Model     Each case runs in a separate process, as often as requested; the run with the median result counts. The CPU
+          time includes building and running a simulation and its drain, but neither imports nor reading the scenario.
+          A bare event queue takes turns with the simulation (`Baseline`). "In proportion" is a result divided by
+          (queue / 0.35 M events/s), where 0.35 M is the speed of the machine for which the targets were set.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
-          tenth as many stations, which are at the points of a triangular lattice of 200 m that are nearest to its
-          centre. Seven of them form the hexagon of the scenario. Inner cells overlap with six neighbours and outer
-          cells with fewer, so a frame of the larger networks has more receivers in range; the table contains their mean
-          number. The smallest of the three is also run over the other MAC, at the same bit rate.
+          tenth as many stations, which are at the innermost points of a triangular lattice of 200 m. Seven of them
+          form the hexagon of the scenario. Inner cells overlap with six neighbours and outer cells with fewer, so a
+          frame of the larger networks has more receivers in range; the table contains their mean number. The smallest
+          of the three also runs with the other MAC, at the same bit rate.
 Units     Simulated seconds and frames per CPU second.
 Errors    ScenarioError if the scenarios are not next to the package. OSError if a table cannot be written.
 Source    ours: docs/performance.md
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SPACING_M = 200.0
 ACKING = "{mac: acking, range_m: 120, bitrate_mbps: 1}"  # range and bit rate of the cross-check
-COST_FACTOR = 12.0  # A case with ten times as many nodes may cost at most this many times as much.
+COST_FACTOR = 12.0  # The maximum cost of a case, relative to a case with a tenth of the nodes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Case:
     name: str
     scenario: str
     simulated_s: float
-    target: float | None  # simulated seconds per CPU second, in proportion; None if only the cost is judged
+    target: float | None  # simulated seconds per CPU second, in proportion; None if only the cost matters
     hosts: int = 70
     stations: int = 7
     overrides: tuple[str, ...] = ()  # changes to the scenario
@@ -50,7 +50,7 @@ class Case:
 CASES = (
     Case("dynamic", "dynamic.yaml", 60, 10),
     Case("radio_70_acking", "radio_check.yaml", 60, None, overrides=(f"wireless={ACKING}",)),
-    Case("radio_70", "radio_check.yaml", 60, 20),  # The next case is compared with this one.
+    Case("radio_70", "radio_check.yaml", 60, 20),  # the next case is compared with this one
     Case("radio_700", "radio_check.yaml", 60, 2, 700, 70),
     Case("radio_7000", "radio_check.yaml", 60, None, 7000, 700),
 )
@@ -70,7 +70,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """The cost of one size of the simulation."""
+    """The cost of simulating a network of one size."""
 
     hosts: int
     stations: int
@@ -120,7 +120,7 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """Return the measurements of the run with the median cost, relative to the speed of the queue."""
+    """Return the measurements of the run with the median cost, relative to the queue's speed."""
     runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return runs[len(runs) // 2]
 
@@ -162,14 +162,14 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
-        "frames": medium.frames + medium.acks,  # all frames that cost time
+        "frames": medium.frames + medium.acks,  # all frames that take time
         "pairs": sum(medium.pairs) + sum(medium.ack_pairs),
         "baseline": baseline.events_per_s,
     }
 
 
 def lattice(count: int) -> list[tuple[float, float]]:
-    """Return the points of a triangular lattice that are nearest to one of its points, including that point."""
+    """Return the points of a triangular lattice that are nearest to a central point, including the central point."""
     reach = 2 + int(sqrt(count))
     places = [
         (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2)

@@ -1,7 +1,7 @@
 """Measure how long a command takes to start: help, version, import, and the first scenario.
 
 Model     Each case is a process that is measured from outside. The result is the median of all repetitions except the
-          first. Modules keep their bytecode, unless PYTHONDONTWRITEBYTECODE forbids it. `first` is `mobilenet run
+          first. Bytecode is cached, unless PYTHONDONTWRITEBYTECODE is set. `first` is `mobilenet run
           scenarios/first.yaml`, which simulates about 0.1 s. "In proportion" is the CPU time multiplied by (queue /
           1.2 M events/s), where 1.2 M is the speed of the machine for which the targets were set.
 Units     CPU seconds of the process and its children

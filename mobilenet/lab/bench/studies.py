@@ -1,9 +1,9 @@
-"""Measure how many simulations per minute a study makes, and the overhead of Spark.
+"""Measure how many simulations a study completes per minute, and the overhead of Spark.
 
 Model     The same runs (dynamic.yaml, 20 s each) are made three times: one after the other without Spark, and then as
-          tasks on local[1] and local[2]. The wall time from the first run to the last one is measured. The start of
-          Spark is measured separately, since it occurs once per study. The overhead is the wall time on local[1]
-          divided by the wall time without Spark, minus one.
+          tasks on local[1] and local[2]. The wall time from the first run to the last is measured. The start of Spark
+          is measured separately, since it occurs once per study. The overhead is the wall time on local[1] divided by
+          the wall time without Spark, minus one.
 Units     Simulations per minute of wall time, and seconds.
 Source    ours: docs/performance.md
 """
@@ -59,7 +59,7 @@ def measure() -> Iterator[Row]:
             store = create(study, folder / f"local{cores}")
             began = time.perf_counter()
             with spark_session(local_master(cores)) as spark:
-                spark.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()  # starts a worker process
+                spark.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()  # this starts a worker process
                 started = time.perf_counter()
                 run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started

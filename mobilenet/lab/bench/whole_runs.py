@@ -1,8 +1,8 @@
 """Measure the cost of a complete run in addition to its simulation: judging, measuring and writing.
 
 Model     Each case is one run in a separate process, from its scenario to a complete directory, as `mobilenet run`
-          makes it. The run with the median share counts. Simulating means building and running the simulation. The
-          additional cost is that of everything that follows, including the imports that it needs.
+          makes it. The run with the median share counts. Simulating includes building the simulation. The additional
+          cost covers everything after it, including imports.
 Cases     dynamic: dynamic.yaml without changes, 400 s. bundling_512: 512 processes that broadcast at the same time
 Units     CPU seconds. `share` is the additional time divided by the time for simulating.
 Errors    RuntimeError if a case fails.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mobilenet.scenario import AnyScenario
     from mobilenet.simulation.outcome import Outcome
 
-MOST = 0.4  # maximum time for judging, measuring and writing, relative to the time for simulating
+MOST = 0.4  # maximum additional time, relative to the time for simulating
 
 
 @dataclass(frozen=True, slots=True)

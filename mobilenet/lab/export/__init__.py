@@ -1,3 +1,1 @@
-"""Export runs for other programs: as tables, GeoJSON, trips for kepler.gl, or logs for ShiViz. The input is a run
-directory.
-"""
+"""Export run directories for other programs: tables, GeoJSON, trips for kepler.gl, or logs for ShiViz."""

@@ -1,11 +1,10 @@
 """Export a run as an eventlog of OMNeT++, for its Sequence Chart and opp_eventlogtool.
 
-Model     The export contains only what the record contains. A hop is one row of the table of messages: its send (BS,
-          SD) and, if it arrived, its arrival (E with `msg`). Without that table, the hops come from the table of
-          causes, or from the pairs of frames. Each row of the record's events becomes a line of text. Everything that
-          happened at one node and moment becomes one event (E without `msg`). With the table of causes, a send belongs
-          to the event that led to it, which is an arrival or a timer that fired; the time that the frame then waited
-          is its delay (`sd`)
+Model     A hop is one row of the table of messages: its send (BS, SD) and, if it arrived, its arrival (E with `msg`).
+          Without that table, the hops come from the table of causes, or from the pairs of frames. Each row of the
+          record's events becomes a line of text. Everything that happened at one node at one time becomes one event
+          (E without `msg`). With the table of causes, a send belongs to the arrival or timer that led to it, and the
+          time that the frame then waited is its delay (`sd`)
 Form      All copies of one send have the same `tid`. A hop that was lost ends with DM and the reason
 Units     seconds with nine decimals; lengths in bits
 Shapes    hops: columns of HOP, a row for each hop
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
 VERSIONS = "ov 1537 ev 2"  # versions of OMNeT++ (6.1) and of its eventlog format
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
-# The reason for a lost message on a link: its receiver is down, or the run ends before it arrives.
+# The reason for losing a message on a link: the receiver is down, or the run ends before the message arrives.
 UNKNOWN = "no arrival on record"
-NEVER = -1  # the arrival time of a lost hop, and the value for any other missing number
-FIRST = 2  # number of the module of the first node; the network is module 1
-# These numbers give the order of events at the same time. AT_ONCE is an arrival without any delay.
+NEVER = -1  # marks the arrival time of a lost hop, and any other missing number
+FIRST = 2  # module number of the first node; the network is module 1
+# Simultaneous events are sorted by these numbers. AT_ONCE is an arrival without any delay.
 ARRIVAL, LOCAL, AT_ONCE = range(3)
 SOURCES = ("messages", "causes", "frames")
 
@@ -69,7 +68,7 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
 
 
 class _Cursor:
-    """Yields the rows of one event after another. The rows must be in the order of their events."""
+    """Yields the rows of one event at a time. The rows must be sorted by their events."""
 
     def __init__(self, rows: Iterator[Any]) -> None:
         self._rows, self._next = rows, next(rows, None)
@@ -85,7 +84,7 @@ def _words(*words: object) -> str:
 
 
 def _send(hop: Any, module_ids: Mapping[str, int], begun_ns: int) -> str:
-    """Return the lines of a send that belongs to an event which began at `begun_ns`."""
+    """Return the lines for a send. It belongs to an event that began at `begun_ns`."""
     name = hop.message if isinstance(hop.message, str) and hop.message else hop.kind
     sender, receiver = module_ids[hop.sender], module_ids[hop.receiver]
     length = f" l {8 * hop.size_bytes}" if hop.size_bytes >= 0 else ""
@@ -116,8 +115,8 @@ def _hops(run: Path, source: str | None, causes: pd.DataFrame | None) -> pd.Data
 
 
 def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the hops of the table of causes: one for each frame and each node that heard it, and the messages on
-    links.
+    """Return the hops in the table of causes: one for each frame and each node that heard it, and one for each message
+    on a link.
     """
     import pandas as pd
 
@@ -141,8 +140,8 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each hop, the hop whose arrival led to its send, and the row of the timer that led to it. -1 means
-    that there is none.
+    """Return, for each hop, the hop whose arrival caused its send, and the row of the timer that caused it. -1 means
+    that there is no such hop or timer.
     """
     rows = causes.reset_index(names="row")
     numbered = hops[["send_ns", "sender", "receiver", "medium"]].reset_index(names="hop")
@@ -175,8 +174,8 @@ def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.n
 def _entries(
     hops: pd.DataFrame, events: pd.DataFrame, causes: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the events of the log, the hops, and the rows of the record's events. Hops and rows are sorted by the
-    number of the log's event to which they belong.
+    """Return the events of the log, the hops, and the rows of recorded events. Hops and rows are sorted by the number
+    of their event in the log.
     """
     import pandas as pd
 

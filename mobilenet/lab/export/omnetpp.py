@@ -38,9 +38,9 @@ from mobilenet.record.table import Table, by_code
 from mobilenet.record.writer import write_json
 from mobilenet.scenario.yaml_reader import read
 
-BLOCK = 5000  # number of rows of a vector that a reader loads at once
-UNNAMED = "General"  # the configuration of a scenario or study without a name
-LONGEST_FILE_NAME = 200  # in bytes, without the suffix
+BLOCK = 5000  # the number of rows of a vector that a reader loads at a time
+UNNAMED = "General"  # the configuration name for a scenario or study without a name
+LONGEST_FILE_NAME = 200  # maximum length in bytes, without the suffix
 
 
 class Place(NamedTuple):
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     configuration: str  # name of the study, or of the scenario of a single run
     levels: Mapping[str, str] = {}  # factor -> level
     repetition: int = 0
-    number: int = 0  # number of the run among all runs of the experiment
+    number: int = 0  # run number within the experiment
 
     @property
     def levels_in_name(self) -> str:
@@ -68,12 +68,12 @@ class OpenRun(NamedTuple):
     manifest: dict[str, Any]
     events: Table
     id: str
-    file_name: str  # name of the files of the run, without the suffix
+    file_name: str  # name of the run's files, without the suffix
     head: str
 
 
 def open_run(folder: Path, place: Place | None = None) -> OpenRun:
-    """Read the parts of a run that all of its files need. `place` is None for a run that is not part of a study."""
+    """Read the parts of a run that all its files need. `place` is None for a run outside a study."""
     manifest = read_manifest(folder)
     scenario = read(folder / "scenario.yaml").plain()
     place = place or Place(scenario.get("name") or UNNAMED)
@@ -124,7 +124,7 @@ def write_run(run: OpenRun, target: Path, name: str) -> None:
 
 
 def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
-    """Write the result files of the runs of a study into a folder. `places` maps the name of each run to its place."""
+    """Write the result files of a study's runs into a folder. `places` maps the name of each run to its position."""
     alike = Counter(place.file_name.casefold() for place in places.values())
     for run, place in places.items():
         is_usable = len(place.file_name.encode()) <= LONGEST_FILE_NAME and alike[place.file_name.casefold()] == 1
@@ -132,7 +132,7 @@ def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
 
 
 def write_contents(folder: Path, directory: Path, kind: str) -> int:
-    """Write contents.json, which contains the provenance of the other files, and return their number."""
+    """Write contents.json, which contains the provenance of the other files, and return the number of these files."""
     files = sorted(path.name for path in folder.iterdir())
     write_json(folder / "contents.json", in_document({kind: directory.resolve().name, "files": files}))
     return len(files)
@@ -152,8 +152,8 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield the number of events of each kind at each node in the measurement period. A kind that occurs at any host is
-    counted at all hosts.
+    """Yield the number of events of each kind at each node in the measurement period. If a kind occurs at any node of a
+    type, it is listed for all nodes of this type.
     """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))
@@ -168,8 +168,8 @@ def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield the number of receptions with each outcome at each node that was in range of a frame. Acknowledgements of
-    the MAC are not counted.
+    """Yield the number of receptions with each outcome, for each node in range of a frame. MAC acknowledgements are not
+    counted.
     """
     frames = read_coded(run.folder, "frames", ["receiver", "kind", "fate"])
     nodes, kinds, fates = map(frames.column, ("receiver", "kind", "fate"))
@@ -180,14 +180,14 @@ def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _crosstab(rows: np.ndarray, height: int, columns: np.ndarray, width: int, which: Any = slice(None)) -> np.ndarray:
-    """Count each pair of codes. Return the counts as an array of shape (height, width)."""
+    """Return how often each pair of codes occurs, as an array of shape (height, width)."""
     pairs = rows[which].astype(np.int64) * width + columns[which]
     return np.bincount(pairs, minlength=height * width).reshape(height, width)
 
 
 def _delays(run: OpenRun) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each node with the times and delays of its deliveries in nanoseconds. These are the delays that
-    metrics.json averages.
+    """Yield each node with the times and delays of its deliveries, in nanoseconds. metrics.json averages the same
+    delays.
     """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     deliveries = Deliveries(run.events)
@@ -257,7 +257,7 @@ class VectorFile:
             self._path.with_suffix(".vci").write_text(first + "".join(self._index), encoding="utf-8", newline="\n")
 
     def add(self, named: names.Named, times_ns: np.ndarray, texts: Sequence[str], values: np.ndarray) -> None:
-        """Add a vector, which must not be empty. `texts` contains its values as they are written."""
+        """Add a non-empty vector. `texts` contains its values as they are written."""
         number, self._count = self._count, self._count + 1
         declaration = names.line("vector", number, named.module, named.name, "TV") + names.attributes(named.attributes)
         self._write(declaration)

@@ -1,10 +1,10 @@
-"""The names of nodes, metrics, counters and samples in files of OMNeT++, and the form of a line in such a file.
+"""Names of nodes, metrics, counters and samples in OMNeT++ files, and the format of their lines.
 
-Model     Names have the form that INET gives them: a module (`Net.host[12].wlan[0].radio`), a quantity in camel case
-          and, after a colon, which statistic of it was recorded (`packetDropIncorrectlyReceived:count`). A station of
-          mobilenet is called an access point there, because what IEEE 802.11 calls a station is a host in mobilenet.
-          The attribute `title` describes a metric in words, and `key` is its name in the files of mobilenet
-Units     those of the names in mobilenet's files, in the spelling of OMNeT++: B for bytes
+Model     Names follow INET: a module (`Net.host[12].wlan[0].radio`), a quantity in camel case and, after a colon, the
+          recorded statistic (`packetDropIncorrectlyReceived:count`). mobilenet's stations are called access points
+          there, because a station in IEEE 802.11 is a host in mobilenet. The attribute `title` describes a metric in
+          words, and `key` is its name in the files of mobilenet
+Units     as in mobilenet's files, but with OMNeT++'s symbols, such as B for bytes
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"; names of INET 4.5
 """
 
@@ -27,7 +27,7 @@ MEDIUM, BACKBONE = f"{NETWORK}.radioMedium", f"{NETWORK}.backbone"
 APPLICATION, PROTOCOL, RADIO = "app[0]", "protocol", "wlan[0].radio"  # module names of the parts of a node
 KINDS = {"h": "host", "s": "accessPoint", "p": "process"}
 STATISTIC = re.compile(r"(.+)_(mean|max|p\d+)")
-SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # sections of counters.json
+SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # section of counters.json -> module name
 COUNTERS = {
     "received": "packetReceived",
     "queue_drops": "packetDropQueueOverflow",
@@ -35,8 +35,8 @@ COUNTERS = {
 }
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
-ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of the name of a quantity -> unit of the quantity
-# Maximum number of characters of a list in one line, because the buffer of a reader limits the length of a line.
+ENDINGS = {"_ns": "ns", "_bytes": "B"}  # suffix of a quantity's name -> its unit
+# The maximum number of characters of a list on one line, because readers limit the length of a line.
 LONGEST_ENTRY = 1000
 ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
     "\b": "\\b",
@@ -50,7 +50,7 @@ ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
 
 
 class Named(NamedTuple):
-    """The module and the name of a result, and the attributes that are written after the name."""
+    """The module and the name of a result, and the attributes that follow its name in the file."""
 
     module: str
     name: str
@@ -58,24 +58,24 @@ class Named(NamedTuple):
 
 
 def quote(text: str) -> str:
-    """Return a token of a line. It is quoted if it is empty or contains spaces, quotes or control characters."""
+    """Return a token of a line, quoted if it is empty or contains spaces, quotes or control characters."""
     if text and not any(c.isspace() or c in '"\\' or not c.isprintable() for c in text):
         return text
     return f'"{"".join(ESCAPES.get(c, c) for c in text)}"'
 
 
 def line(*words: object) -> str:
-    """Return a line that consists of these tokens."""
+    """Join these tokens to a line."""
     return " ".join(quote(str(word)) for word in words) + "\n"
 
 
 def attributes(values: Mapping[str, str]) -> str:
-    """Return the lines for the attributes whose value is not empty."""
+    """Return the lines for all attributes with a non-empty value."""
     return "".join(line("attr", name, value) for name, value in values.items() if value)
 
 
 def number(value: float | None) -> str:
-    """Return the shortest text that gives the same number when it is read."""
+    """Return the shortest text that is read as the same number."""
     return "nan" if value is None else str(as_whole(value))
 
 
@@ -153,7 +153,7 @@ def _counter(path: tuple[str, ...]) -> str:
 
 
 def _incorrect(module: str, lost: Mapping[str, int], before: str) -> tuple[Named, int]:
-    """Return the number of all frames that arrived incorrectly. INET counts them under a single name."""
+    """Return the number of frames that arrived incorrectly for any reason. INET counts all of them under one name."""
     name = camel_case(f"{before}packetDropIncorrectlyReceived") + ":count"
     return Named(module, name, {"title": " + ".join(INCORRECT)}), sum(lost.get(outcome, 0) for outcome in INCORRECT)
 
@@ -171,15 +171,15 @@ def outcome_name(outcome: str) -> str:
 
 
 def of_events(node: str, event: str) -> Named:
-    """Return the name for the number of events of one kind at a node."""
+    """Return the name for the count of one kind of event at a node."""
     in_application = event in EVENTS
     name = EVENTS.get(event, camel_case(event)) + ":count"
     return Named(module_of(node, APPLICATION if in_application else ""), name, {"key": event})
 
 
 def of_samples(node: str, quantity: str) -> Named:
-    """Return the name of a quantity over time. Lengths of lists are samples; any other quantity keeps its value until
-    the next change.
+    """Return the name of a quantity over time. The lengths of lists are samples; other quantities keep their value
+    until the next change.
     """
     if node == "network":
         module = BACKBONE if quantity.startswith("wired_") else MEDIUM
@@ -195,7 +195,7 @@ def unit_of(quantity: str) -> str:
 
 
 def configuration(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each value of a scenario with its key. A long list becomes several entries."""
+    """Yield each key of a scenario with its value. A long list becomes several entries."""
     for key, value in values.items():
         where = f"{path}.{key}" if path else str(key)
         if isinstance(value, dict) and value:

@@ -1,8 +1,8 @@
 """Export the packets of a run of real software as one capture.
 
-Model     The capture contains every packet as it passed through the device of a node, in the order of time. A packet
-          that arrived is therefore contained twice, as it was sent and as it was received. If a node is given, the
-          result is the capture of this node
+Model     The capture contains every packet as it passed through the device of a node, in chronological order. A
+          packet that arrived therefore occurs twice, as sent and as received. If a node is given, the result is the
+          capture of this node
 Errors    RunError for a run that has no packets, or does not have that node
 Source    ours: docs/guide/real-software.md
 """
@@ -17,7 +17,7 @@ from mobilenet.record.reader import RunError
 
 
 def write_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the packets, and return the number of packets."""
+    """Write the packets, and return how many there are."""
     captures = read_captures(run)
     if not captures:
         raise RunError(f"{run}: has no packets; only runs with protocol.name: ip have them")

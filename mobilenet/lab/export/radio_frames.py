@@ -1,9 +1,8 @@
-"""The recorded frames of a radio, one row for each transmission, in the order of time.
+"""The recorded frames of a radio: one row per transmission, in chronological order.
 
 Model     frames.parquet has a row for each node in range of a transmission, and the rows of one transmission follow
           each other. The file is read in parts, and only the transmissions are kept in memory
-Shapes    FRAME; a number represents a node (`address`), and a class of messages is represented by its position in
-          `kinds`
+Shapes    FRAME; a node is represented by a number (`address`), and a class of messages by its index in `kinds`
 Errors    RunError if the frames were not recorded, or the table is damaged
 Source    ours: docs/run-directory.md
 """
@@ -25,14 +24,14 @@ from mobilenet.record.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALL = 0xFFFFFFFF  # the address of all nodes in range
-OUTCOMES = (  # The index of each outcome in this tuple is its number in the capture.
+ALL = 0xFFFFFFFF  # an address that stands for all nodes in range
+OUTCOMES = (  # an outcome's index in this tuple is its code in the capture
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-# The last outcome occurs only for a frame that is addressed to one node, and it does not occur in the table.
+# This outcome does not occur in the table. It applies only to a frame for one node, if the node was not in range.
 OUT_OF_RANGE = OUTCOMES.index("out_of_range")
-NO_OUTCOME = 255  # used for frames to all nodes in range, because their outcomes are counted instead
+NO_OUTCOME = 255  # for frames to all nodes in range, whose outcomes are counted instead
 NODE = re.compile("[hs][0-9]{1,7}")
 LINKS = ("power_dbm", "sinr_db")
 FRAME = np.dtype(
@@ -57,9 +56,7 @@ class Frames(NamedTuple):
 
 
 def address(name: str) -> int:
-    """Return the number that represents a node. It combines the letter of the node's kind and the number in its
-    name.
-    """
+    """Return the number that represents a node: the letter of its kind, combined with the number in its name."""
     return ord(name[0]) << 24 | int(name[1:])
 
 
@@ -85,7 +82,7 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
 
 
 def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
-    """Yield the table in parts. All rows of a transmission are in the same part."""
+    """Yield the table in parts. No transmission is split between two parts."""
     import pyarrow as pa
 
     rest = None
@@ -110,8 +107,8 @@ def _with_power(run: Path) -> Iterator[pa.Table]:
 
 
 def firsts(start_ns: np.ndarray, sender: np.ndarray) -> np.ndarray:
-    """Return the first row of each transmission. A transmission is identified by its sender and its start, because a
-    node sends only one frame at a time.
+    """Return the first row of each transmission, which is identified by its sender and start, because a node sends only
+    one frame at a time.
     """
     is_first = np.ones(len(start_ns), bool)
     is_first[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
@@ -123,7 +120,7 @@ def _firsts_of(table: Table) -> np.ndarray:
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
-    """Return the number of the node in each row of a column, or ALL for an empty cell. `path` is named in errors."""
+    """Return the node number for each row of a column, or ALL for an empty cell. `path` is the file named in errors."""
     column = table.column(name)
     if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
         raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")
@@ -161,7 +158,7 @@ def _transmissions(table: Table, path: Path, kinds: dict[str, int], at: int | No
 
 
 def _number(rows: np.ndarray, ack: int) -> np.ndarray:
-    """Number the frames of each sender as 802.11 does. A frame that the MAC repeats keeps its number."""
+    """Number the frames of each sender as in 802.11: a frame that the MAC retransmits keeps its number."""
     numbers = np.zeros(len(rows), np.uint16)
     order = np.flatnonzero(rows["kind"] != ack)
     order = order[np.argsort(rows["sender"][order], kind="stable")]

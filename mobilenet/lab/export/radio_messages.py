@@ -1,9 +1,8 @@
-"""Find what a run has recorded about the message in each transmission, in the tables of messages and causes.
+"""Find what the tables of messages and causes contain about the message in each transmission.
 
-Model     Both tables contain the start and the sender of a transmission, by which it is found. The table of causes
-          names all application messages in a frame, and the window that held back a segment of TCP. The table of
-          messages contains the host, the session and the application message that a message concerns, and the fields
-          of the message
+Model     A transmission is found by its start and sender, which both tables contain. The table of causes names all
+          application messages in a frame, and the window that held back a segment of TCP. The table of messages
+          contains the fields of a message, and the host, session and application message that it concerns
 Errors    RunError for a damaged table
 Source    ours: docs/run-directory.md
 """
@@ -28,21 +27,21 @@ OF_CAUSES = ("node", "step", "cause", "messages", "window", "start_ns")
 
 
 class Known(NamedTuple):
-    """One property of the message in every transmission. `codes` contains a number for each transmission: the code of a
-    value in `words`, or NOTHING if the property is unknown.
+    """One property of the message in every transmission. `codes` contains, for each transmission, the code of a value
+    in `words`, or NOTHING if the property is unknown.
     """
 
     words: dict[Any, int]
     codes: np.ndarray
 
     def note(self, rows: np.ndarray, words: list[Any], codes: np.ndarray) -> None:
-        """Store the values for some transmissions. `codes` refers to positions in `words`."""
+        """Store the values for some transmissions. `codes` contains indices into `words`."""
         own = [NOTHING if word in (None, "") else self.words.setdefault(word, len(self.words)) for word in words]
         self.codes[rows] = np.array([*own, NOTHING])[codes]
 
 
 def known_of(run: Path, rows: np.ndarray) -> dict[str, Known]:
-    """Return what the run has recorded about the message in each of these transmissions, by property."""
+    """Return what the run recorded about the messages in these transmissions, by property."""
     place = _Places(rows)
     known: dict[str, Known] = {}
     if (run / "messages.parquet").is_file():
@@ -66,7 +65,7 @@ class _Places:
         return Known({}, np.full(self.count, NOTHING, np.int32))
 
     def find(self, start_ns: np.ndarray, sender: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of the pairs that belong to a transmission in the index, and the rows of these
+        """Return the indices of the pairs (start, sender) that identify a transmission, and the rows of these
         transmissions.
         """
         ranks = np.searchsorted(self._starts, start_ns)
@@ -106,8 +105,8 @@ def _fields(text: str, run: Path) -> Mapping[str, int]:
 def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
     known = {"message": place.new(), "held_back_by": place.new()}
     windows: dict[Any, int] = {"": 0}
-    # For each row of causes, the window that held the segment back. All parts of the table are needed, because a frame
-    # is queued before it is sent.
+    # For each row of causes, the window that held the segment back. It is collected over all parts of the table,
+    # because a frame may be queued in an earlier part than it is sent in.
     of_rows: list[np.ndarray] = []
     sent: list[tuple[np.ndarray, np.ndarray]] = []
     for part in read_parts(run, "causes", OF_CAUSES):

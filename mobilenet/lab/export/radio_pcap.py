@@ -1,10 +1,10 @@
-"""Export the frames of an emulated radio as a capture for Wireshark, although real packets never existed.
+"""Export the frames of an emulated radio as a capture for Wireshark, without real packets.
 
-Model     Each transmission occurs once in the capture, at the time at which it began. If a node is given, the capture
-          contains only the transmissions that this node sent, and those in whose range it was, with the outcome at
-          this node. Everything comes from the record, except the sequence numbers of 802.11, which this module
-          assigns. Instead of a packet, a frame contains a header of mobilenet, which mobilenet.lua dissects: a fixed
-          part, the class of the message, and all other known properties as type, length and value
+Model     Each transmission occurs once in the capture, at the time at which it began. If a node is given, only the
+          transmissions that it sent, or was in range of, are contained, with their outcome at this node. Everything
+          comes from the record, except the sequence numbers of 802.11, which this module assigns. Instead of a
+          packet, a frame contains a header of mobilenet, which mobilenet.lua dissects: a fixed part, the class of the
+          message, and any other known properties as type, length and value
 Errors    RunError for a run without a radio, without recorded frames, or without that node
 Source    IEEE 802.11-2016, 9.2 and 9.3 (headers, the duration of an acknowledged frame); radiotap.org; ours:
           docs/guide/radio-capture.md
@@ -33,9 +33,9 @@ LINKTYPE_RADIOTAP = 127
 AT_ONCE = 50_000  # number of transmissions that are encoded together
 FCS_BYTES = 4
 HAS_FCS, BAD_FCS = 0x10, 0x40  # flags of radiotap
-FLAGS, RATE, SIGNAL = 1 << 1, 1 << 2, 1 << 5  # bits for the fields of radiotap that are present
-DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # values of the first byte of frame control
-TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second byte of frame control
+FLAGS, RATE, SIGNAL = 1 << 1, 1 << 2, 1 << 5  # radiotap's presence bits for these fields
+DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # values of the first frame control byte
+TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second frame control byte
 SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # SNAP header with an EtherType for local experiments
 LOCAL = 0x0200  # prefix of locally administered addresses
 VERSION = 1  # version of the mobilenet header
@@ -54,8 +54,7 @@ HEADERS = np.dtype(
 )  # fmt: skip
 # offsets of the header fields, in bytes
 PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}
-# The types of the properties that have a length. A smaller number is the code of an outcome, and the value is then the
-# number of nodes with this outcome.
+# Codes of the other properties. Smaller codes represent outcomes, whose value is a number of nodes.
 TYPES = {
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,
@@ -63,7 +62,7 @@ TYPES = {
 
 
 class Mac(NamedTuple):
-    """The parameters of the MAC that determine the headers."""
+    """The MAC parameters that determine the headers."""
 
     is_dcf: bool
     is_qos: bool
@@ -77,8 +76,8 @@ class Mac(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes that follow the headers of each transmission. `codes` contains the index of these bytes for each
-    transmission; code 0 adds no bytes.
+    """Bytes that follow the headers. `codes` contains, for each transmission, the index of its bytes; code 0 adds no
+    bytes.
     """
 
     words: pa.LargeBinaryArray
@@ -97,7 +96,7 @@ class Part(NamedTuple):
 
 
 def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the transmissions, and return the number of transmissions."""
+    """Write the transmissions, and return how many there are."""
     frames = read_frames(run, node)
     rows = frames.rows
     if node is not None:
@@ -136,11 +135,11 @@ def _tlv(kind: int, value: bytes) -> bytes:
 def _spell(name: str, word: Any) -> bytes:
     if isinstance(word, int):
         return _tlv(TYPES[name], _whole(word))
-    return b"".join([_tlv(TYPES[name], each.encode()) for each in word.split()])  # A frame may carry many messages.
+    return b"".join([_tlv(TYPES[name], each.encode()) for each in word.split()])  # one frame may carry many messages
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Return the part for a measured quantity in hundredths of its unit, which is the resolution of the record."""
+    """Return the part for a measured quantity, in hundredths of its unit, as it is recorded."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
@@ -203,7 +202,7 @@ def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, mac: Mac)
     heads["bits"] = np.where(is_ack, 0, bits | RETRY * (rows["attempt"] > 1))
     is_acknowledged = (rows["attempt"] > 0) & (to != ALL)
     heads["duration_us"] = is_acknowledged * mac.reserved_us
-    # A host outside every cell has the address ALL.
+    # The third address is the station, or ALL if neither end of the frame is a station.
     third = np.where(is_station, sender, np.where(for_station, to, ALL))
     for name, node in (("receiver", to), ("transmitter", sender), ("third", third)):
         heads[name]["prefix"] = np.where(node == ALL, 0xFFFF, LOCAL)

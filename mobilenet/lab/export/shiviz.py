@@ -1,12 +1,11 @@
-"""Export the messages and events of a run as a log for ShiViz, which shows which node knew of which event at which
-time.
+"""Export the messages and events of a run as a log for ShiViz, which shows when each node knew of each event.
 
 Model     Every node has a vector clock. An event is a send (a single event, whatever the number of receivers), a
-          receipt, or an event of the record. Each event advances the clock of its node, and a receipt first merges the
-          clock of its send. If only a slice of time is exported, events outside it are not known, so the receipt of a
-          message that was sent before the slice does not merge a clock. Frames that were lost have no receipts
-Form      first line: the regular expression by which the log is read; second line: empty (one execution); then two
-          lines per event: `host {"host": 1, ...}`, and a text that describes the event. The text contains the time
+          receipt, or an event of the record. Each event advances the clock of its node, and a receipt first merges
+          the clock of its send. If only a time slice is exported, the receipt of a message that was sent before the
+          slice does not merge a clock. Lost frames have no receipts
+Form      first line: the regular expression for parsing the log; second line: empty (one execution); then two lines
+          per event: `host {"host": 1, ...}`, and a text that describes the event. The text contains the time
 Errors    ScenarioError if a slice has more than MOST_EVENTS
 Source    ShiViz, github.com/DistributedClocks/shiviz; vector clocks: Fidge 1988, Mattern 1989
 """
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
 HEADER = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 MOST_EVENTS = 200_000
-# At the same node and time, receipts come first, then events, and then the sends that they may have caused.
+# Simultaneous events at a node are sorted by these numbers: first receipts, then events, then the sends that they may
+# have caused.
 RECEIPT, EVENT, SEND = 0, 1, 2
 SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "detail"]
 
@@ -35,7 +35,7 @@ SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "de
 class Happening(NamedTuple):
     time_ns: int
     order: int
-    number: int  # number of the message, or of the row of the event
+    number: int  # number of the message or of the event's row
     node: str
     text: str
 
@@ -43,7 +43,7 @@ class Happening(NamedTuple):
 def write_shiviz(
     messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
 ) -> int:
-    """Write the events of a slice of time with their vector clocks, and return the number of events."""
+    """Write the events of a time slice with their vector clocks, and return their number."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

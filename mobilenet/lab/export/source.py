@@ -1,4 +1,4 @@
-"""The tables of a run from which all exports are made.
+"""Read the tables of a run on which all exports are based.
 
 Model     A handoff begins with a handoff_start whose reason is a change of cell, and ends with the handoff_end of the
           same session, if there is one. It starts at the station of the host's last confirmed session. Its position is
@@ -80,7 +80,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
         try:
             scenario = load_scenario(folder / "scenario.yaml")
         except ScenarioError:
-            scenario = None  # The record is readable without the scenario.
+            scenario = None  # the record can be read without the scenario
         origin = getattr(scenario, "origin", None)
     names: dict[str, str] = manifest.get("host_names") or {}
     places = pd.DataFrame(read_columns(folder, "positions"))
@@ -106,7 +106,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
 
 def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
-    """Add the longitude and latitude in degrees, rounded to 8 decimals (1 mm), as columns lon and lat."""
+    """Add columns lon and lat, in degrees rounded to 8 decimals (1 mm)."""
     lon, lat = (
         to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
     )

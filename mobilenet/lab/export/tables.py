@@ -2,8 +2,8 @@ r"""Export a run or a study as tables in CSV.
 
 Model     For a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
           recorded; with an origin, also lon and lat. mobilenet can read tracks.csv again as a file of tracks. For a
-          study: its tables, the runs, and the comparison if there is one. A text that a spreadsheet would take for a
-          formula is preceded by an apostrophe. Characters that control a terminal or a page (control characters and
+          study: its tables, the runs, and the comparison if there is one. An apostrophe precedes any text that a
+          spreadsheet would take for a formula. Characters that control a terminal or a page (control characters and
           characters that change the writing direction) are written as escapes such as \x1b
 Errors    RunError for a directory that is neither a run nor a study
 Source    RFC 4180; ours: docs/guide/tracks.md
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # tables of a study that may be empty
+MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # study tables that may be empty
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:
@@ -67,10 +67,10 @@ def harmless(value: object) -> object:
 
 
 def _copy(table: Path, target: Path) -> None:
-    """Copy the cells of a table, and protect those that a spreadsheet would take for a formula."""
+    """Copy a table, and protect cells that a spreadsheet would take for formulas."""
     import pandas as pd
 
-    if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # The table has no rows, and therefore no columns.
+    if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # the table has neither rows nor columns
         target.write_bytes(b"")
         return
     try:
@@ -95,7 +95,7 @@ def require_study(folder: Path) -> None:
 
 
 def study_tables(folder: Path, target: Path) -> int:
-    """Copy the tables of a study, and return the number of tables."""
+    """Copy the tables of a study, and return how many there are."""
     require_study(folder)
     paths = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
     paths |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}

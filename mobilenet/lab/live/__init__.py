@@ -1,4 +1,4 @@
-"""A run under manual control: play, pause, step, intervene, rewind and save.
+"""Runs under manual control: play, pause, step, intervene, rewind and save.
 
 Model     session.py contains the run; player.py controls its pace; server.py serves the page; commands.py and
           stream.py define the messages between page and run

@@ -1,7 +1,7 @@
 """The branches of a run, each with its interventions in order.
 
-Model     A branch is a scenario with a list of interventions. If the user goes back to a time before some of them and
-          continues, a new branch begins with the interventions before that time. The previous branch stays as it was
+Model     A branch is a scenario with a list of interventions. If the user rewinds to a time before some of them and
+          continues, a new branch begins with the interventions up to that time. The previous branch does not change
 Units     integer nanoseconds
 Errors    ScenarioError with one line if a request cannot be carried out
 Source    ours: docs/guide/live.md
@@ -26,9 +26,9 @@ from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
-HERE = "by hand"  # the origin of an intervention in error messages
-LONGEST_S = 1e7  # maximum length of a run in seconds
-MOST = 5_000  # maximum number of interventions that a scenario file may contain
+HERE = "by hand"  # how error messages describe the origin of an intervention
+LONGEST_S = 1e7  # maximum length of a run, in seconds
+MOST = 5_000  # maximum number of interventions in a scenario file
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
 
@@ -50,8 +50,8 @@ class Branch:
     def interventions_until(
         self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
-        """Return `scenario_interventions` and the manual interventions up to `to_ns`, in order. If `to_ns` is None, all
-        of them are included.
+        """Return `scenario_interventions` and the manual interventions up to `to_ns`, in order. If `to_ns` is None,
+        include all manual interventions.
         """
         earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
         return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
@@ -70,7 +70,7 @@ def instant_ns(what: str, time_s: float) -> int:
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """Return the first time, not before `time_ns`, that has no intervention."""
+    """Return the first time, not before `time_ns`, at which there is no intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1
@@ -78,8 +78,8 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """Return the scenario with this list of interventions, after the checks that a scenario file undergoes. Remove
-    earlier interventions that no longer have an effect. Refuse a new intervention without an effect.
+    """Return the scenario with this list of interventions, checked like a scenario file. Remove earlier interventions
+    that no longer have an effect. Raise ScenarioError for a new one without an effect.
     """
     idle = without_effect(scenario, interventions)
     interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
@@ -93,7 +93,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a requested intervention, which does not yet have a time. Raise ScenarioError for invalid keys."""
+    """Return a requested intervention, which has no time yet. Raise ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError(
@@ -112,7 +112,7 @@ def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the intervention as the plain values that a scenario file contains."""
+    """Return the intervention as plain values, as in a scenario file."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 

@@ -12,18 +12,16 @@ from mobilenet.record.recorder import EventLog
 
 
 class Broadcasts:
-    """Finds the broadcasts in one record. Each request first reads the rows that were added since the previous
-    request.
-    """
+    """Finds the broadcasts in a record. Each request first reads the rows added since the previous one."""
 
     def __init__(self) -> None:
         self._sent_ns: dict[str, int] = {}
         self._sent_row: dict[str, int] = {}
-        self._known = 0  # number of rows that have been read so far
+        self._known = 0  # number of rows read so far
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """Return the delays of the deliveries in these rows. Deliveries whose broadcast is not in the record are left
-        out.
+        """Return the delays of the deliveries in these rows, without deliveries whose broadcast is not in the
+        record.
         """
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)

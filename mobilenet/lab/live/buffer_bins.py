@@ -1,9 +1,8 @@
-"""The points that are missing from a page's curves of buffers: the largest size in each bin of time, computed from the
-samples of the record.
+"""Compute the missing points of a page's buffer curves: the largest size in each time bin, from the recorded samples.
 
-Model     A page that plays fast receives the buffer sizes only at some moments, but draws the largest size in each
-          bin. For each buffer that changed in a bin, this module provides the largest and the last size in the bin, so
-          that the page shows the same curve as the page of the complete record
+Model     A page that plays fast receives buffer sizes only occasionally, but draws the largest size in each bin. For
+          each buffer that changed in a bin, this module provides the largest and the last size. The page therefore
+          shows the same curve as the page of the complete record
 Units     seconds; numbers of messages
 Source    ours: docs/guide/live-messages.md
 """
@@ -22,9 +21,9 @@ KINDS = ("stations", "hosts")
 def filled_bins(
     samples: Mapping[str, list[Any]], first: int, bins_s: tuple[float, float], names: Mapping[str, set[str]]
 ) -> tuple[dict[str, dict[str, dict[str, list[int]]]], int]:
-    """Return a mapping kind -> buffer -> columns `node`, `bin`, `largest` and `last`, computed from the samples from
-    number `first` on. Also return the number of the first sample that is left for a later state. `bins_s` are the
-    widths of the bins, in the order of KINDS; `names` maps each kind to its buffers.
+    """Return a mapping kind -> buffer -> columns `node`, `bin`, `largest` and `last`, computed from sample number
+    `first` on. Also return the number of the first sample that remains for a later state. `bins_s` contains the bin
+    widths in the order of KINDS, and `names` maps each kind to its buffers.
     """
     buffers = [names[kind] for kind in KINDS]
     end = min(len(samples["time_ns"]), first + MOST_SAMPLES)

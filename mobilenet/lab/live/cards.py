@@ -1,8 +1,8 @@
 """The internal state of a node: buffers, running timers, the fields of its protocol, and its contexts at stations.
 
-Model     A card shows the fields of the protocol object under their names in the code. Numbers, words and truth values
-          are shown as they are; for lists and tables, the card shows their size. For a program, it shows the state
-          that the program reports. Cards are only displayed; verification and metrics do not use them
+Model     A card shows the fields of the protocol object under their names in the code. Numbers, text and Booleans are
+          shown directly, and lists and tables by their size. For a program, the card shows the state that the program
+          reports. Cards are only displayed; verification and metrics do not use them
 Units     seconds until a timer expires
 Source    ours: docs/guide/live.md
 """
@@ -51,18 +51,18 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
 
 
 def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the state that a program reports, under the names that the program uses."""
+    """Yield the state that a program reports, under the program's own names."""
     for name, value in list(state.items())[:MOST]:
         yield [cut(name, LONGEST), _value_text(value) or ""]
 
 
 def _timers(node: Node) -> Iterator[list[Any]]:
-    """Yield the action of each running timer, and the number of seconds until it fires."""
+    """Yield the name of each running timer, and the number of seconds until it fires."""
     own = node.protocol.timers() if isinstance(node.protocol, Party) else _values(node.protocol)
     fields = {id(value): name for name, value in own if isinstance(value, (Timer, NotedTimer))}
     for timer in node.timers:
         if timer.running:
-            # The action may be a method of a wrapper that records causes.
+            # If causes are recorded, the action is a method of a wrapper.
             noted = getattr(timer.action, "__self__", None)
             port, name = (noted, noted.name) if isinstance(noted, NotedTimer) else (timer, name_of(timer.action))
             words = cut(fields.get(id(port), name).strip("_").replace("_", " "), LONGEST)

@@ -1,4 +1,4 @@
-"""The requests of a page or a script to a live run: parse JSON into a checked command.
+"""Parse the JSON requests of a page or a script to a live run into checked commands.
 
 Errors    ScenarioError with one line for an invalid request
 Source    ours: docs/guide/live-messages.md
@@ -22,12 +22,12 @@ Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
 
 
 class _Command(Parameters):
-    id: Id = None  # returned with the reply
+    id: Id = None  # repeated in the reply
 
 
 class Play(_Command):
-    """Play the run at this number of simulated seconds per second, or as fast as possible. If no speed is given, use
-    the previous speed.
+    """Play at this number of simulated seconds per second, or as fast as possible. Without a speed, use the previous
+    one.
     """
 
     command: Literal["play"]
@@ -48,7 +48,7 @@ class Pause(_Command):
 
 class Hold(_Command):
     """Hold the run while this listener looks at earlier times. The run continues when the listener releases it or
-    leaves, or when a listener plays.
+    disconnects, or when any listener plays.
     """
 
     command: Literal["hold"]
@@ -56,15 +56,15 @@ class Hold(_Command):
 
 
 class Step(_Command):
-    """Play to the next event of this kind, and then pause."""
+    """Play to the next event of this kind, then pause."""
 
     command: Literal["step"]
     what: Literal["event", "frame", "handoff", "delivery", "violation"] = "event"
 
 
 class Do(_Command):
-    """Intervene now or at an earlier time. In the second case, the run goes back to that time. The keys are those of an
-    intervention in a scenario.
+    """Intervene now, or rewind to an earlier time and intervene then. The keys are the same as for an intervention in a
+    scenario.
     """
 
     command: Literal["do"]
@@ -83,8 +83,8 @@ class Switch(_Command):
 
 
 class Watch(_Command):
-    """Choose the node whose card and messages are part of each state, or null for no node. With `deliveries`, the reply
-    contains the deliveries of the node so far.
+    """Choose the node whose card and messages each state contains, or null for no node. With `deliveries`, the reply
+    contains the node's deliveries so far.
     """
 
     command: Literal["watch"]
@@ -107,14 +107,14 @@ class Message(_Command):
 
 
 class Save(_Command):
-    """Run the branch from its beginning to its end, in the background, and store it as a run."""
+    """In the background, run the branch from its beginning to its end, and store it as a run."""
 
     command: Literal["save"]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")] | None = None
 
 
 class Effect(_Command):
-    """Compare runs with and without this intervention in the background. Both use the same random worlds."""
+    """In the background, compare runs with and without this intervention. Both use the same random worlds."""
 
     command: Literal["effect"]
     intervention: int = Field(ge=0)
@@ -122,7 +122,7 @@ class Effect(_Command):
 
 
 class Why(_Command):
-    """Explain why a host delivered a message when it did, in the background."""
+    """In the background, explain why a host delivered a message when it did."""
 
     command: Literal["why"]
     message: str = Field(max_length=30)
@@ -130,7 +130,7 @@ class Why(_Command):
 
 
 class Cancel(_Command):
-    """Cancel a job in the background."""
+    """Cancel a background job."""
 
     command: Literal["cancel"]
     job: int = Field(ge=0)
@@ -147,9 +147,9 @@ class Since(_Command):
     command: Literal["since"]
     generation: int
     row: int = Field(ge=0)
-    point_ns: int = Field(default=-1, ge=-1)  # time of the last point of the curves on the page
+    point_ns: int = Field(default=-1, ge=-1)  # time of the last curve point that the page has
     sample: int = Field(default=0, ge=0)  # number of the first sample that the page does not have
-    # widths of the bins in the page's curves of buffers
+    # bin widths of the page's buffer curves
     bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None
 
 
@@ -171,7 +171,7 @@ Command = (
     | Cancel
     | Since
 )
-WORDS = {  # The expected values in words, which replace the error messages of pydantic.
+WORDS = {  # descriptions of the expected values, which replace pydantic's error messages
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }
@@ -202,7 +202,7 @@ def parse_command(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """Return the id of a message, even if the message is otherwise invalid."""
+    """Return the id of a message, even if the rest of the message is invalid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

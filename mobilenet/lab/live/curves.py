@@ -1,9 +1,9 @@
-"""The growing curves of a live run: delays, buffers and losses, with one point per quarter of a simulated second.
+"""The growing curves of a live run: delays, buffers and losses, with a point per quarter of a simulated second.
 
-Model     A point contains the mean delay of a regular sample of the deliveries since the previous point; the buffers of
-          all stations together at its time; and the losses as a share of the receptions since the previous point. None
-          means that there were no deliveries or no receptions
-Units     integer nanoseconds; seconds; shares
+Model     A point contains the total size of all station buffers at its time. It also contains the mean delay (of a
+          regular sample of the deliveries) and the fraction of lost receptions since the previous point, or None if
+          there were no deliveries or receptions
+Units     integer nanoseconds; seconds; fractions
 Source    ours: docs/guide/live.md
 """
 
@@ -15,7 +15,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-# The run is played in pieces that end at multiples of this time. A point therefore shows the state at exactly its time.
+# The run is played in pieces that end at multiples of this time, so a point shows the state at exactly its time.
 POINT_NS = SECOND // 4
 MOST_POINTS = 4_000
 LOOKED_AT = 50  # approximate number of rows that are read for one point
@@ -36,7 +36,7 @@ class Curves:
         self._simulation = simulation
         self._broadcasts = broadcasts
         self._last_ns = 0
-        self._row = 0  # the first event that is not yet part of a point
+        self._row = 0  # the first event that no point includes yet
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:

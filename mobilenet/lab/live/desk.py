@@ -1,7 +1,7 @@
 """Carry out the requests of a page, with one reply to each message.
 
-Model     Requests are carried out in the thread of the player, so the run does not change meanwhile. A reply contains
-          the requested data, or `error` with one line. The session continues in both cases
+Model     Requests are carried out in the thread of the player, so the run does not change at the same time. A reply
+          contains the requested data, or `error` with one line. After an error, the session continues
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -30,9 +30,7 @@ BUSY_S = 0.1  # shortest time between two reports of progress
 
 
 class Desk:
-    """Carries out requests. `tell_all` sends the state to the listeners, either immediately or at the pace of each
-    listener.
-    """
+    """Carries out requests. `tell_all` sends the state to the listeners, at once or at the pace of each listener."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
         """Set up the desk. The first branch that is saved without a name is stored in `out`."""
@@ -48,14 +46,14 @@ class Desk:
         self._last_sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
-        self.busy = None  # A run that was going back has now reached its time.
+        self.busy = None  # the run has finished rewinding
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state for a listener, and the `Place` of the listener after it receives the state."""
+        """Return the present state for a listener, and the listener's `Place` after receiving it."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -80,7 +78,7 @@ class Desk:
         reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
         try:
             return reply | self._reply_to(parse_command(text), listener)
-        except Exception as error:  # For example, a program or a plug-in has failed. The session continues.
+        except Exception as error:  # for example, a program or a plug-in failed; the session continues
             return reply | {"error": cut(first_line(error), 400)}
 
     def _reply_to(self, command: Command, listener: Listener) -> dict[str, Any]:
@@ -139,12 +137,12 @@ class Desk:
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
-        """Hold the run while a listener looks at earlier times, and forget listeners that have left."""
+        """Hold the run while a listener looks at earlier times. Release it when no holder is left."""
         if on:
-            # A run in real time continues while a page looks at earlier times.
+            # A real-time run cannot be held.
             self.session.require_virtual_time("hold")
         if not self.player.is_held:
-            self._holders.clear()  # The run was released, so earlier holders no longer count.
+            self._holders.clear()  # the run has been released, so earlier holders no longer count
         (self._holders.add if on else self._holders.discard)(listener)
         if self.player.is_held != bool(self._holders):
             self.player.hold(bool(self._holders))
@@ -156,14 +154,14 @@ class Desk:
                 f"do: back_to_s: got {back_to_s:g} s, expected at most the current time, {session.now_s:.9g} s"
             )
         if back_to_s is not None and back_to_s < session.now_s:
-            session.check(what, back_to_s)  # This check comes first, because going back may abandon a branch.
+            session.check(what, back_to_s)  # before rewinding, which may abandon a branch
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         intervention = session.do(str(what.pop("do", None)), **what)
         self.player.note_change()
         return intervention
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
-        """Go to another time, which may take a while. Listeners see the progress."""
+        """Move the run to another time, which may take a while. Listeners see the progress."""
         self.session.require_virtual_time("rewind")
         before = self.session.simulation
         self.player.pause()
@@ -185,7 +183,7 @@ class Desk:
             self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:
-        """Store the branch as a run. It need not contain interventions."""
+        """Store the branch as a run, even if it contains no interventions."""
         out = self._out if name is None else RUNS / name
         if self.session.is_real_time:
             if not self.session.is_over:
@@ -195,7 +193,7 @@ class Desk:
             events = self.session.simulation.recording.events
             job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
-            self._out = None  # The next branch needs another name.
+            self._out = None  # the next branch needs another name
         self.player.send_state()
         return {"job": job.number}
 

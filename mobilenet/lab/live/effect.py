@@ -1,11 +1,9 @@
-"""The effect of an intervention: runs with and without it are compared world by world, and described in a few
-sentences.
+"""Measure the effect of an intervention by comparing runs with and without it, and describe it in a few sentences.
 
-Model     The observed time begins with the intervention. The comparison uses the messages that were both broadcast and
-          delivered in this time: their delays and the number of deliveries, in the whole network, at the node
+Model     The observed time begins with the intervention. The comparison uses the messages that were both broadcast
+          and delivered in this time: their delays and the number of deliveries, in the whole network, at the node
           concerned, and at the other hosts of its cell. These are the hosts whose session was with the same station
-          before the intervention. Up to the intervention, the two runs of a world are identical; events after the
-          observed time do not matter
+          before the intervention. Up to the intervention, the two runs of a world are identical
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """
@@ -42,12 +40,12 @@ from mobilenet.world.interventions import (
 )
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # metrics of the whole network
-THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # metrics of the host or station concerned
-CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # metrics of the other hosts of its cell
+THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # metrics of the affected host or station
+CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # metrics of the other hosts in its cell
 COUNTS = (EFFECTS[1], THERE[1], CELL[1])
 CONFIDENCE = 0.95
 
-WORDS = {  # verbs for interventions on a host or a station
+WORDS = {  # words for interventions on a host or a station
     "crash": "crash of", "recover": "recovery of", "join": "join of", "leave": "departure of",
     "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
 }  # fmt: skip
@@ -90,10 +88,10 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
     """Return the differences in the metrics EFFECTS between the runs with and without `one`. Include the metrics THERE
-    and CELL if they concern any hosts.
+    and CELL if they apply to any hosts.
 
-    `study` has two configurations, of which the second one contains the intervention. Runs whose backlog grows are
-    included, although a study does not give a mean for them, because the question is the effect within a limited time.
+    `study` has two configurations; the second contains the intervention. Runs with a growing backlog are included,
+    although studies give no mean for them, because the question is the effect within a limited time.
     """
     columns = ["run", "configuration", "replication"]
     runs = pq.read_table(study / "tables" / "runs.parquet", columns=columns).to_pandas()
@@ -103,8 +101,8 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
 
 def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Compare the runs world by world, with a confidence interval. `runs` has the columns `replication` and
-    `configuration` (1: with the intervention), and a column for each metric. Worlds in which a run lacks the value are
-    left out.
+    `configuration` (1: with the intervention), and one for each metric. Leave out worlds in which a run lacks the
+    value.
     """
     findings = []
     for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
@@ -121,8 +119,8 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """Return the metrics EFFECTS of the messages that were broadcast since the intervention and delivered before
-    `end_s`. Include the metrics THERE and CELL if they concern any hosts.
+    """Return the metrics EFFECTS for messages that were broadcast after the intervention and delivered before `end_s`.
+    Include the metrics THERE and CELL if they apply to any hosts.
     """
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
@@ -145,8 +143,8 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
 
 
 def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
-    """Yield each host with the station of its session, in order of time, up to `at_ns`. None means that the host has
-    left.
+    """Yield each host with the station of its session, in chronological order, up to `at_ns`. None means that the host
+    has left.
     """
     event = events.column("event")
     rows = event.rows("join", "handoff_end", "leave")
@@ -158,8 +156,8 @@ def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
-    """Return a description of the effect, with intervals: one sentence for each metric that differs, and one sentence
-    for all other metrics.
+    """Return a description of the effect, with intervals: one sentence for each metric that differs, and one for all
+    others.
     """
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
@@ -193,7 +191,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
 
 
 def _amount(mean: float, half: float, unit: str, sign: str = "") -> str:
-    """Return the mean and the half width, both rounded to the second digit of the half width."""
+    """Return the mean and the half width of its interval, rounded to the second significant digit of the half width."""
     digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 3 if unit else 0
     return f"{mean:{sign},.{digits}f}{unit} ± {half:,.{digits}f}{unit}"
 

@@ -102,9 +102,7 @@ WORDS: dict[type, dict[str, str]] = {
 
 
 def words_of(thing: Any) -> dict[str, str]:
-    """Return a mapping from the name on the card to its meaning, for an object of a built-in protocol and for the
-    objects in it.
-    """
+    """Return the meanings of the names on the card, for an object of a built-in protocol and the objects in it."""
     words_by_field = {name: words for kind in type(thing).__mro__ for name, words in WORDS.get(kind, {}).items()}
     stable = getattr(thing, "stable", None)
     if dataclasses.is_dataclass(stable):

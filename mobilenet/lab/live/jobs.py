@@ -1,13 +1,12 @@
-"""Background jobs of a live run: store a branch as a run, measure an intervention over many worlds, or explain a
-delivery.
+"""Background jobs of a live run: store a branch as a run, measure the effect of an intervention, or explain a delivery.
 
-Model     Each job is a mobilenet command in a separate process, so the session continues meanwhile. A branch is stored
-          by `mobilenet run` with its scenario, from the beginning to the end; its events must begin with those of the
-          session. The effect of an intervention is a study of two configurations, the branch with and without it, in
-          the same worlds, up to the end of the observed time. The reason for a late delivery is found by repeating the
-          session up to now while its causes are recorded
+Model     Each job is a mobilenet command in a separate process, while the session continues. A branch is stored by
+          `mobilenet run` with its scenario, from the beginning to the end; its events must begin with the session's
+          events. The effect of an intervention is a study of two configurations, the branch with and without it, in
+          the same worlds, up to the end of the observed time. The reason for a late delivery is found by repeating
+          the session up to now and recording its causes
 Units     seconds
-Errors    a job that fails states the reason in its text, in one line
+Errors    the text of a failed job states the reason in one line
 Source    ours: docs/guide/live.md
 """
 
@@ -41,10 +40,10 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.track_mobility import Tracks
 
-AFTER_S = 20.0  # The effect is measured during this time after an intervention, in seconds.
+AFTER_S = 20.0  # The effect of an intervention is measured over this time after it.
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # A command that was asked to end is given this many seconds to end.
-# Niceness of jobs. The session has priority, especially while it goes back, but jobs must also finish on a busy
+ENDING_S = 10.0  # A command that was asked to end may take this long.
+# The niceness of jobs. The session has priority, especially while it rewinds, but jobs must also finish on a busy
 # machine.
 BEHIND = 5
 JUDGED = (0, 1, 4)  # exit codes of a command that completed its run
@@ -52,7 +51,7 @@ JUDGED = (0, 1, 4)  # exit codes of a command that completed its run
 
 @dataclass
 class Job:
-    """A background job. `state` is running, done or failed; `text` describes its progress for people."""
+    """A background job. `state` is running, done or failed; `text` describes its progress to users."""
 
     number: int
     kind: str  # save, effect or why
@@ -84,7 +83,7 @@ class Jobs:
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._threads: list[threading.Thread] = []
         self._is_closing = False
-        self.saved: list[tuple[AnyIntervention, ...]] = []  # the interventions of each branch that has been stored
+        self.saved: list[tuple[AnyIntervention, ...]] = []  # interventions of the stored branches
         self._taken: set[Path] = set()  # directories that jobs have reserved but not yet created
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
@@ -104,8 +103,8 @@ class Jobs:
         return job
 
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
-        """Measure the intervention that has this number in the scenario. The scenario has `hosts` hosts at its
-        beginning.
+        """Measure the effect of the intervention with this number in the scenario. `hosts` is the initial number of
+        hosts.
         """
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
@@ -154,7 +153,7 @@ class Jobs:
                 process.wait(max(0.1, end_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-        for thread in self._threads:  # Wait for these threads, because they remove incomplete results.
+        for thread in self._threads:  # wait for these threads, because they remove incomplete results
             thread.join(ENDING_S)
 
     # --- what jobs do, each in its own thread
@@ -184,12 +183,12 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Measure the effect of an intervention. The runs end with the observed time, if this is possible."""
+        """Measure the effect of an intervention. If possible, end the runs at the end of the observed time."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
         shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        # Some of these interventions may then have no effect.
+        # Without `one`, some of these interventions may have no effect.
         without = [each for each in interventions if each is not one]
         both = (with_list(shorter, some).interventions for some in (without, interventions))
         levels = [[plain(other) for other in each] for each in both]
@@ -209,7 +208,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """Explain a delivery by repeating the run. The repeated run ends at the present time, if this is possible."""
+        """Explain a delivery by repeating the run. If possible, end the repeated run at the present time."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))
@@ -237,8 +236,8 @@ class Jobs:
         self._end(job, "done", f"{job.about}: {delivery.delay_ns / SECOND:.4g} s after its broadcast{most}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
-        """Run a mobilenet command and return whether it succeeded. If it failed, the text of the job gives the reason.
-        `output` is a file for the output of the command.
+        """Run a mobilenet command, and return whether it succeeded. On failure, put the reason into the job's text.
+        `output` is a file for the command's output.
         """
         if self._is_closing or job.is_cancelled:
             return False
@@ -251,7 +250,7 @@ class Jobs:
             )  # fmt: skip
         os.setpriority(os.PRIO_PGRP, process.pid, BEHIND)
         self._processes[job.number] = process
-        if self._is_closing or job.is_cancelled:  # The job may have been cancelled before its process was registered.
+        if self._is_closing or job.is_cancelled:  # the job may have been cancelled before its process was registered
             process.terminate()
         last = ""
         with process:
@@ -268,7 +267,7 @@ class Jobs:
     # --- what jobs share
 
     def _free(self, path: Path) -> Path:
-        """Return a path that does not exist and that is not reserved by another job."""
+        """Return a path that neither exists nor is reserved by another job."""
         candidate, number = path, 2
         while candidate.exists() or is_being_written(candidate) or candidate in self._taken:
             candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
@@ -283,9 +282,7 @@ class Jobs:
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
-        """Start a job. `out` is the directory that the job creates, if any. The directory of an incomplete study is
-        removed.
-        """
+        """Start a job. `out` is the directory that it creates, if any. An incomplete study is removed."""
 
         def run() -> None:
             try:
@@ -315,8 +312,8 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host in the interventions that would not exist, or would have another number, without this
-    addition. `hosts` is the number of hosts at the beginning.
+    """Return the first host in the interventions that would not exist, or would have another number, without
+    `addition`. `hosts` is the initial number of hosts.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OnHost))
@@ -324,8 +321,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """Return the setting that ends a run at this time. Runs with tracks keep their duration, because it determines
-    which hosts exist.
+    """Return the setting that ends a run at this time. Runs with tracks keep their duration, which determines their
+    hosts.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

@@ -2,10 +2,9 @@
 written.
 
 Model     A live run has no directory before it is saved, so captures and standard outputs are written to a temporary
-          folder. Only the captures of nodes on display are read, each from the position that was reached last. A
-          packet for one node that has not arrived is either lost or still in transit
+          folder. Only the captures of displayed nodes are read, each from the last position reached. A packet for one
+          node that has not arrived is either lost or still in transit
 Units     integer nanoseconds, bytes
-Errors    none
 Source    ours: docs/guide/live.md
 """
 
@@ -33,14 +32,14 @@ MOST_FLOWS = 12  # maximum number of connections on a card
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
-    """Return a folder for the captures and outputs of a run of real software, or None for other runs. The folder exists
-    as long as its owner.
+    """Return a folder for the captures and outputs of a run of real software, or None for other runs. The folder is
+    deleted with its owner.
     """
     if not isinstance(scenario.protocol, Ip):
         return None
     block = ExitStack()
     folder = block.enter_context(scratch_folder("live"))
-    folder.parent.chmod(0o755)  # Programs must be able to reach this folder.
+    folder.parent.chmod(0o755)  # programs must be able to enter this folder
     weakref.finalize(owner, block.close)
     return folder
 
@@ -54,16 +53,16 @@ def keep_packets(folder: Path | None, run: Path) -> None:
 
 
 class PacketCards:
-    """The connections of one run, in the form that cards show."""
+    """The connections of one run, as cards show them."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
         self._simulation = simulation
         self._protocol: Ip = simulation.scenario.protocol
         self._folder = folder / CAPTURES
         self._devices: dict[str, Device] = {}
-        self._places: dict[str, int] = {}  # capture -> position up to which it has been read
+        self._places: dict[str, int] = {}  # capture -> position up to which it was read
         self._row = 0
-        self._sent: Counter[str] = Counter()  # sender -> number of packets that it sent to a single node
+        self._sent: Counter[str] = Counter()  # sender -> number of packets that it sent to single nodes
         self._arrived: Counter[str] = Counter()
         self._for_groups: set[str] = set()  # names of packets that were sent to groups
 
@@ -73,7 +72,7 @@ class PacketCards:
         return None if path is None else path.read_bytes()
 
     def card(self, node: str) -> dict[str, Any] | None:
-        """Return the part of a node's card that describes its packets, or None if the node has no device."""
+        """Return the packet part of a node's card, or None if the node has no device."""
         path = self._path(node)
         if path is None:
             return None
@@ -94,7 +93,7 @@ class PacketCards:
         }  # fmt: skip
 
     def _path(self, node: str) -> Path | None:
-        """Return the path of a capture. The name is compared with the existing files, so a request cannot reach other
+        """Return the path of a capture. The name must match an existing capture, so a request cannot reach other
         files.
         """
         return next((path for path in self._folder.glob("*.pcap") if path.stem == node), None)

@@ -1,4 +1,4 @@
-"""Create the page of a live run, with everything that has happened so far.
+"""Create the page of a live run, with all events so far.
 
 Model     The record so far is written to a temporary run directory, from which the page is drawn
 Source    ours: docs/guide/live.md
@@ -19,7 +19,7 @@ from mobilenet.viz.map.live import live_page
 
 
 def page_of(desk: Desk, token: str) -> str:
-    """Return the page. The function is called in the thread of the player, so the run does not change meanwhile."""
+    """Return the page. Must be called in the thread of the player, so that the run does not change at the same time."""
     session = desk.session
     simulation, scenario = session.simulation, session.scenario
     recording = simulation.recording

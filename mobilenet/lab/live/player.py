@@ -1,9 +1,9 @@
-"""Control the pace of a live run, and carry out commands between two pieces of it.
+"""Control the pace of a live run, and carry out commands in between.
 
-Model     One thread owns the session. Commands enter a queue, and their answers come as futures. Simulated time
-          advances with the clock, multiplied by the current speed. On a slow machine, the run plays without pauses, and
-          a lag of more than MOST_BEHIND_S is dropped. States are sent 20 times per second (10 times with many hosts),
-          and also immediately after a command
+Model     One thread owns the session. Commands enter a queue, and their results are futures. Simulated time advances
+          with the clock, multiplied by the current speed. On a slow machine, the run plays without pauses, and a lag
+          of more than MOST_BEHIND_S is dropped. States are sent 20 times per second (10 times with many hosts), and
+          also immediately after a command
 Units     seconds of the wall clock in names with _s, nanoseconds of simulated time
 Errors    an exception of a command is stored in its future
 Source    ours: docs/guide/live.md
@@ -23,20 +23,20 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
-IDLE_S = 1.0  # Longest wait for a command. A signal that arrives just before a wait is handled only when the wait ends.
+IDLE_S = 1.0  # The longest wait for a command. A signal that arrives just before a wait is only handled after it.
 PIECE_S = 0.01  # target duration of a piece
-TURN_S = 0.03  # The run plays for this long before it handles tasks and sends states.
+TURN_S = 0.03  # The run plays for this time before tasks are handled and states are sent.
 MOST_BEHIND_S = 0.5
 LONGEST_PAUSE_S = 0.1  # maximum time between two states if listeners are slow
 LONGEST_PIECE_NS = 10 * SECOND
-MANY_HOSTS = 300  # If a run has more hosts, states are sent half as often.
+MANY_HOSTS = 300  # A run with more hosts sends states half as often.
 Task = Callable[[], Any]
 
 
 class Player:
-    """Plays a live run. `on_state` is called in the thread of the player when listeners should receive a state; its
-    argument is whether the state must be sent at once. `on_state` returns False if some listeners were not ready and
-    need the state soon.
+    """Plays a live run. When listeners should receive a state, the player calls `on_state` in its thread; the argument
+    tells whether the state must be sent at once. `on_state` returns False if some listeners were not ready and need the
+    state soon.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class Player:
         self.speed = speed
         self.is_playing = False
         self.is_held = False  # whether a listener holds the run
-        self.rate = 0.0  # simulated seconds per second, measured recently
+        self.rate = 0.0  # recent number of simulated seconds per second
         self.stopped_because = ""
         self.is_ending = False
-        self.stepped: dict[str, Any] | None = None  # the number of the last step, and the event at which it ended
+        self.stepped: dict[str, Any] | None = None  # the number of the last step, and the event that ended it
         self._stepping: str | None = None  # the kind of event that ends the current step
         self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
-        self._until_ns: int | None = None  # end of a `play` command that specifies a time
+        self._until_ns: int | None = None  # end time, if a `play` command specifies one
         self._since_wall_s, self._since_ns = 0.0, 0
         self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
         self.pause_s = self.shortest_pause_s  # time between two states
@@ -63,7 +63,7 @@ class Player:
         self._reported_wall_s, self._reported_ns = 0.0, 0
         self._next_s = 0.0  # time of the next state, unless a command is carried out earlier
         self._is_due = True
-        self._is_owed = False  # whether a listener has not yet received the present state
+        self._is_owed = False  # whether a listener still lacks the present state
 
     def ask(self, task: Task) -> Future[Any]:
         """Queue a task, to be run between two pieces of the simulation. Any thread may call this method."""
@@ -72,11 +72,11 @@ class Player:
         return answer
 
     def tell_each(self, pause_s: float) -> None:
-        """Set the time between two states, within the limits of the player."""
+        """Set the time between two states, within the player's limits."""
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
-        """End the run; the call of `run` then returns. Any thread or a signal handler may call this method."""
+        """End the run, so that `run` returns. Any thread or a signal handler may call this method."""
         self.is_ending = True
         self.ask(lambda: None)
 
@@ -92,7 +92,7 @@ class Player:
             waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
-        self._do_tasks(0.0)  # Carry out the requests that arrived before the end.
+        self._do_tasks(0.0)  # carry out the requests that arrived before the end
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
@@ -144,7 +144,7 @@ class Player:
         self.send_state()
 
     def ask_to_pause(self) -> None:
-        """Pause at the request of a listener. Raise ScenarioError for a run in real time that is not over."""
+        """Pause at the request of a listener. Raise ScenarioError for an unfinished real-time run."""
         if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()
@@ -157,10 +157,10 @@ class Player:
         self.send_state()
 
     def note_change(self) -> None:
-        """Record that the user has changed the run, so the reason for the last stop no longer applies."""
+        """Record that the user changed the run, so that the reason for the last stop no longer applies."""
         if not self.is_playing:
             self.stopped_because = ""
-            if self.session.violation is not None:  # The command has caused a violation.
+            if self.session.violation is not None:  # the command caused a violation
                 self._has_to_stop()
         self.send_state()
 
@@ -180,7 +180,7 @@ class Player:
         return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:
-        """Wait for the first task, and then run all tasks in the queue."""
+        """Wait for a task, then run all tasks in the queue."""
         try:
             task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
             while True:
@@ -193,7 +193,7 @@ class Player:
     def _do(self, task: Task, answer: Future[Any]) -> None:
         try:
             answer.set_result(task())
-        except Exception as error:  # The caller receives the exception.
+        except Exception as error:  # the caller receives the exception
             answer.set_exception(error)
 
     def _go_on(self) -> None:
@@ -226,13 +226,13 @@ class Player:
         self._has_to_stop()
 
     def _go_on_in_real_time(self) -> None:
-        """Play a piece in real time, which takes as long as its simulated time. Input from programs wakes it."""
+        """Play a piece in real time, which takes as long as its simulated time. Input from programs ends the wait."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
         except Exception as error:  # an error of a program
             self.pause(first_line(error))
             return
-        self._is_behind = True  # The next piece follows immediately.
+        self._is_behind = True  # the next piece follows immediately
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
@@ -249,7 +249,7 @@ class Player:
             return
         if is_there:
             self.pause()
-            self._has_to_stop()  # This call also sets the reason for the stop.
+            self._has_to_stop()  # this call also sets the reason for the stop
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 
@@ -266,7 +266,7 @@ class Player:
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
-        """Return whether the run must pause here, although no command has asked for it."""
+        """Return whether the run must pause here, although no command requested a pause."""
         session = self.session
         if session.violation is not None and not session.is_real_time:
             self.pause(f"violated: {session.violation.check}")
@@ -281,8 +281,8 @@ class Player:
         if self.is_going and now_s - self._reported_wall_s > 0.01:
             self.rate = (now_ns - self._reported_ns) / SECOND / (now_s - self._reported_wall_s)
         self._reported_wall_s, self._reported_ns = now_s, now_ns
-        # The next state is planned relative to the time at which this one was due, so delays do not add up. The bounds
-        # prevent two states in immediate succession, and a pause that is longer than usual.
+        # The next state is scheduled relative to the scheduled time of this one, so that delays do not add up. The
+        # bounds prevent two states in immediate succession and unusually long pauses.
         self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
         was_due, self._is_due = self._is_due, False
         self._is_owed = not self._on_state(was_due)

@@ -1,8 +1,8 @@
 """Recent messages between hosts and their stations: the arrows of space-time diagrams.
 
-Model     While a host is followed, this module stores every frame that the host sends or that arrives at it, and every
-          message between two stations about this host. Each is stored for KEPT_NS, with the outcome at the receiver.
-          Following hosts does not change the run
+Model     While a host is followed, this module stores every frame that the host sends or that arrives at it, and
+          every message between two stations about this host. Each is stored for KEPT_NS, with its outcome at the
+          receiver. Following hosts does not change the run
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -23,7 +23,7 @@ from mobilenet.simulation.mobile import Simulation
 
 KEPT_NS = 10_000_000_000
 MOST = 5_000
-# The time at which an arrow was added, and its number among the arrows of that nanosecond. Both are equal in every
+# The time at which an arrow was added, and its number among the arrows of that nanosecond. A mark is the same in every
 # repetition of a run.
 Mark = tuple[int, int]
 MOST_HOSTS = 40  # maximum number of hosts that are followed at the same time
@@ -31,8 +31,8 @@ BEGIN: Mark = (-1, 0)
 
 
 class Arrow(NamedTuple):
-    """An arrow from one line of the diagram to another. `arrives_ns` is -1 for a message on a wire that has not
-    arrived.
+    """An arrow between two lines of the diagram. `arrives_ns` is -1 for a message on a wire that has not arrived
+    yet.
     """
 
     sent_ns: int
@@ -74,11 +74,9 @@ class FollowedHosts:
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """Follow these hosts. Hosts that were watched before are also followed, because listeners may return after a
-        reload.
-        """
+        """Follow these hosts, and hosts that were watched before, because listeners may return after a reload."""
         now_ns = self.simulation.kernel.now
-        # Watched hosts move to the end, so the hosts that were watched least recently are dropped first.
+        # Watched hosts move to the end, so that the least recently watched hosts are dropped first.
         for host in hosts:
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
@@ -86,7 +84,7 @@ class FollowedHosts:
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
-        """Follow the same hosts in a new simulation. Its listeners already have the earlier arrows."""
+        """Follow the same hosts in a new simulation. Listeners already have the earlier arrows."""
         followed = FollowedHosts(simulation)
         followed.attend(self.arrows)
         for host, arrows in followed.arrows.items():
@@ -135,5 +133,5 @@ class FollowedHosts:
 
 
 def _of_packet(packet: Packet) -> tuple[str, str]:
-    """Return the kind of a packet, which determines the colour of its arrow, and the label of the arrow."""
+    """Return the kind of a packet, which determines the colour of its arrow, and the arrow's label."""
     return "packet_ack" if only_acknowledges(packet.data) else "packet", label_of(packet.data)

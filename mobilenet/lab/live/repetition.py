@@ -1,7 +1,7 @@
-"""Check whether a record follows from its scenario, by running the scenario again and comparing the records.
+"""Check that a record follows from its scenario, by running the scenario again and comparing the records.
 
 Model     A run of a swarm is repeated from its seed. A run that was stopped by hand is repeated up to the time of the
-          stop. A fault of the simulator is not detected, because the second run has the same fault
+          stop. A bug in the simulator is not detected, because it also affects the second run
 Errors    RunError for a run in real time; ScenarioError if the code of the scenario may not run
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -64,20 +64,20 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         except EarlyEnd as failure:
             if failure.directory is None:
                 raise
-            # This happens, for example, if a program answered too late.
+            # For example, a program answered too late.
             if not failure.is_input and "ended_by_error" not in manifest:
                 reason = str(failure).partition("; the run up to that point")[0]
                 raise PluginError(f"{directory}: could not be repeated: {reason}", is_input=False) from None
 
 
 def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
-    """Play a run up to and including its last nanosecond. If the run was stopped within this nanosecond, stop when the
-    counts are equal or, at the latest, at the end of the nanosecond.
+    """Play a run up to and including the nanosecond `end_ns`. If the run was stopped within this nanosecond, stop when
+    the counts are equal or, at the latest, at the end of the nanosecond.
     """
     counters = read_json(directory, "counters.json")
     for is_amid, is_last in ((False, False), (True, False), (False, True)):
         session, until_ns = LiveSession(scenario, allow_code), end_ns - is_amid
-        while session.now_ns < until_ns and not session.is_over:  # `play_ns` stops at each violation.
+        while session.now_ns < until_ns and not session.is_over:  # `play_ns` stops at each violation
             session.play_ns(until_ns)
         while is_amid and session.now_ns <= end_ns and not session.is_over and not _has_counted(session, counters):
             session.step_once()

@@ -1,8 +1,8 @@
 """The server of a live run: one address on this machine, one WebSocket and one token.
 
-Model     The page and the socket share one port on 127.0.0.1. Clients without the token, or from the page of another
-          site, are refused with one line. Several pages may watch one run, and all of them may control it. Sockets are
-          served in a separate thread; the run belongs to the thread of the player
+Model     The page and the socket share one port on 127.0.0.1. Clients without the token, and pages of other sites,
+          are refused with a line. Several pages may watch and control one run. Sockets are served in a separate
+          thread; the run belongs to the thread of the player
 Limits    A message has at most 64 KiB, and a listener may send 100 messages per second. A listener that does not read
           receives no new states until it reads again
 Errors    LiveError when the port is not available
@@ -39,8 +39,8 @@ OWN_ADDRESS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 MOST_PER_S = 100
 MOST_LISTENERS = 20
 ENDING = "the run is ending"
-CLOSING_S = 0.2  # time for a listener to close the connection
-EARLY_S = 0.01  # A state may be sent early by this time, because the player decides when states are sent.
+CLOSING_S = 0.2  # the time that a listener has to close the connection
+EARLY_S = 0.01  # A state may be sent this much early, because the player decides when states are sent.
 CAPTURE = "/capture/"
 PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
@@ -51,7 +51,7 @@ class LiveError(Exception):
 
 
 class Page(Listener):
-    """An open page. At most one state is being sent to it, so a slow reader receives fewer states."""
+    """An open page. Only one state is sent to it at a time, so a slow reader receives fewer states."""
 
     def __init__(self, connection: ServerConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Page(Listener):
         return not self._is_sending
 
     def tell(self, text: str) -> None:
-        """Send the page a message. The thread of the player calls this method."""
+        """Send a message to the page. The thread of the player calls this method."""
         self._is_sending = True
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._send(text)))
 
@@ -78,7 +78,7 @@ class Page(Listener):
 
 
 class Server:
-    """The server of a live run. `make_page` returns the HTML of the page that contains the token; it is called in the
+    """The server of a live run. `make_page` returns the HTML of the page, which contains the token; it is called in the
     thread of the player.
     """
 
@@ -95,7 +95,7 @@ class Server:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     def start(self) -> None:
-        """Start the server, and return when its address can be opened."""
+        """Start the server, and return when its address accepts connections."""
         self._thread.start()
         self._started.wait()
         if self._problem is not None:
@@ -117,9 +117,9 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """Send the present state and the new events to every listener that is ready: immediately with `at_once`, and
-        otherwise at the pace of each listener. The thread of the player calls this method. Return False if some
-        listeners were not ready.
+        """Send the present state and the new events to every listener that is ready: immediately with `at_once`, or
+        otherwise at the pace of each listener. The thread of the player calls this method. Return False if a listener
+        was not ready, or needs another state.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
@@ -161,7 +161,7 @@ class Server:
         self._started.set()
         await self._stop.wait()
         server.close()
-        with suppress(TimeoutError):  # Browsers keep unused connections open.
+        with suppress(TimeoutError):  # browsers keep unused connections open
             await asyncio.wait_for(server.wait_closed(), 2 * CLOSING_S)
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
@@ -170,9 +170,9 @@ class Server:
             parts = urlsplit(request.path)
             token = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
-        except (ValueError, LookupError):  # The path is malformed, or a header occurs twice.
+        except (ValueError, LookupError):  # the path is malformed, or a header occurs twice
             return _refuse("not a valid HTTP request")
-        if not OWN_ADDRESS.fullmatch(host or ""):  # Any port is allowed, because ssh -L forwards from a different port.
+        if not OWN_ADDRESS.fullmatch(host or ""):  # any port is allowed, because ssh -L forwards from a different port
             return _refuse("the Host header does not match the address of this server")
         if not secrets.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")

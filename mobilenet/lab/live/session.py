@@ -1,4 +1,4 @@
-"""A run played by hand: to any time, with interventions at any time, and back again.
+"""A run under manual control: play it to any time, intervene at any time, and rewind it.
 
     live = mobilenet.live("scenarios/first.yaml", seed=3)
     live.play(12.5)
@@ -7,12 +7,12 @@
     live.rewind(8)
     live.save("runs/mine")
 
-Model     A session contains one running simulation. An intervention takes effect at the current time of the run, after
-          all other events of that nanosecond, and is added to the scenario. Therefore the scenario describes the whole
-          session, and a run of it gives exactly the same record. To go back, the session runs the scenario again from
-          the beginning, with the interventions up to that time. A violation of a safety property stops time at the
-          event that shows it
-Units     seconds for people; integer nanoseconds in names with _ns
+Model     A session contains one running simulation. An intervention takes effect at the current time of the run,
+          after all other events of that nanosecond, and is added to the scenario. Therefore the scenario describes
+          the whole session, and running it produces exactly the same record. To rewind, the session runs the scenario
+          again from the beginning, with the interventions up to that time. If a safety property is violated, the run
+          stops at the event that shows the violation
+Units     seconds in the interface; integer nanoseconds in names with _ns
 Errors    ScenarioError with one line if a request cannot be carried out; the run stays at its current time
 Source    ours: docs/guide/live.md
 """
@@ -82,9 +82,10 @@ class LiveSession:
         self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: FirstViolation | None = None  # the violation that stopped the run; in real time, the first
-        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece of the run while it goes back
-        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each simulation that begins
+        # the violation that stopped the run or, in real time, the first one
+        self.violation: FirstViolation | None = None
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece of the run while it rewinds
+        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each new simulation
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run
         self._begin(scenario)
 
@@ -95,8 +96,8 @@ class LiveSession:
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
-        self.error = ""  # the error of a program or a plug-in that has ended the run
-        self.first_hosts = len(self.simulation.hosts)  # number of hosts before interventions add any
+        self.error = ""  # the error of a program or a plug-in that ended the run
+        self.first_hosts = len(self.simulation.hosts)  # number of hosts before any intervention adds one
         promises = plans_of(scenario).declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
         self._judge = SafetyJudge(events.columns, promises, self._senders(scenario))
@@ -125,7 +126,7 @@ class LiveSession:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended: it came to rest, or drain_s has passed."""
+        """Whether the run has ended, because it reached quiescence or drain_s has passed."""
         return self._outcome is not None
 
     @property
@@ -135,13 +136,13 @@ class LiveSession:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the events so far, or of the whole run after its end."""
+        """The fingerprint of the events so far, or of all events after the end of the run."""
         return Table.of(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on
 
     def play(self, until_s: float | None = None) -> None:
-        """Play to this time, or to the end if no time is given. In virtual time, a violation stops it."""
+        """Play to this time, or to the end if no time is given. In virtual time, stop at a violation."""
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
@@ -155,7 +156,7 @@ class LiveSession:
         self._note_reached()
 
     def step(self, what: str = "event") -> None:
-        """Play to the next event of a kind: any event of the record, a frame, the begin or end of a handoff, a
+        """Play to the next event of a kind: any event of the record, a frame, the beginning or end of a handoff, a
         delivery, or a violation of a property that has not been reported yet.
         """
         while not self.step_for(what, 3600.0):
@@ -199,7 +200,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Process one entry of the calendar. The record may not change."""
+        """Process one calendar entry, which may leave the record unchanged."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -220,14 +221,14 @@ class LiveSession:
             return
         events = self.simulation.recording.events
         if self.is_real_time:
-            self.violation = self.violation or violation  # In real time, only the first violation is stored.
+            self.violation = self.violation or violation  # in real time, only the first violation is stored
             return
         if len(events) > violation.row + 1 or self.now_ns > events.time_ns[violation.row]:
             self._again_to_row(violation)
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Play again from the beginning up to the event of the violation, because the run has passed this event."""
+        """Replay the run from the beginning up to the violating event, because the run has passed this event."""
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -242,14 +243,14 @@ class LiveSession:
 
     def do(self, what: str, /, **how: Any) -> dict[str, Any]:
         """Intervene now, as described in docs/models/world.md, but without a time: `do("drag", host="h3", to_m=[40,
-        0])`. Return the intervention in the form of a scenario. If another intervention has the same time, this one
-        takes place a nanosecond later.
+        0])`. Return the intervention in the form of a scenario. If there already is an intervention at this time, the
+        new one follows a nanosecond later.
         """
         self.require_sound()
         at_ns = untouched_ns(self._interventions_until(), self.now_ns)
         scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
-        if self.now_ns < self.branch.reached_ns:  # The branch already extends beyond this time.
+        if self.now_ns < self.branch.reached_ns:  # the branch already extends beyond this time
             self._fork(self.now_ns)
         self._advance(at_ns)
         self.forget_violation()
@@ -263,14 +264,14 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Check that the intervention is possible at an earlier time. Raise ScenarioError if it is not."""
+        """Raise ScenarioError if the intervention is not possible at the earlier time `at_s`."""
         self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
-        """Return the scenario with the intervention, and the position of the intervention in the list. With `is_back`,
-        leave out the interventions after its time.
+        """Return the scenario with the intervention, and the index of the intervention in the list. With `is_back`,
+        leave out later interventions.
         """
         if at_ns >= self.simulation.duration_ns:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
@@ -286,7 +287,7 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions of the scenario, and all manual interventions or those up to `to_ns`."""
+        """Return the interventions of the scenario and the manual ones, either all of them or only up to `to_ns`."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
@@ -337,7 +338,7 @@ class LiveSession:
     def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, _piece_end_ns(self.now_ns)))
-            self._judge.look()  # A violation that was reported before is not reported again.
+            self._judge.look()  # do not report an already reported violation again
             self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
 
@@ -349,8 +350,8 @@ class LiveSession:
     # --- kept
 
     def save(self, out: str | Path | None = None, replace_it: bool = False) -> Run:
-        """Run the scenario of this branch from the beginning to its end, as `mobilenet run` does, and store the run.
-        Raise ScenarioError if its events differ from those of this session, which would be a bug in mobilenet.
+        """Run the scenario of this branch from beginning to end, as `mobilenet run` does, and store the run. Raise
+        ScenarioError if its events differ from this session, which would be a bug in mobilenet.
         """
         from mobilenet.lab.notebook import runs
 
@@ -379,22 +380,22 @@ class LiveSession:
             raise
 
     def forget_violation(self) -> None:
-        """Let the run continue after a violation. In real time, the violation remains visible."""
+        """Let the run continue after a violation. In real time, keep showing the violation."""
         if not self.is_real_time:
             self.violation = None
 
     def require_virtual_time(self, command: str) -> None:
-        """Raise ScenarioError if the run is in real time, where this command is not possible."""
+        """Raise ScenarioError if the run is in real time, in which this command is not possible."""
         if self.is_real_time:
             raise ScenarioError(f"{command}: a run in real time can only continue; use its map to play it back")
 
     def require_sound(self) -> None:
-        """Raise ScenarioError if a program or a plug-in has failed and time has not gone back since then."""
+        """Raise ScenarioError if a program or a plug-in has failed and the run has not been rewound since."""
         if self.error:
             end = f"go back to a time before {self.now_s:.9g} s"
             raise ScenarioError(f"the run ended with an error: {self.error}; {end}")
 
 
 def _piece_end_ns(now_ns: int) -> int:
-    """Return the end of the current piece. Pieces end at the same times, however a run is played."""
+    """Return the end of the current piece. Pieces end at the same times, regardless of how a run is played."""
     return (now_ns // PIECE_NS + 1) * PIECE_NS

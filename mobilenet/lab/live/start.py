@@ -20,7 +20,7 @@ def live(
     overrides: Any = (),
     allow_code: bool = False,
 ) -> LiveSession:
-    """Return a run under manual control, like `mobilenet live` without a browser. The arguments are those of `run`."""
+    """Return a run under manual control, like `mobilenet live` without a browser. See `run` for the arguments."""
     from mobilenet.scenario.loader import given_scenario
 
     full_scenario = given_scenario(scenario, seed, overrides)

@@ -1,4 +1,4 @@
-"""Store a live run that was stopped: the record so far, marked as ended early, and the scenarios of the other branches.
+"""Store a stopped live run: the record so far, marked as ended early, and the scenarios of the other branches.
 
 Errors    RecordError for a directory that cannot be written
 Source    ours: docs/guide/live.md
@@ -23,7 +23,7 @@ class _NothingYet(Exception):
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:
-    """Raise RecordError if a run could not be stored. This is checked before the run rather than after it."""
+    """Raise RecordError if a run could not be stored. Called before the run, so that the user learns this in time."""
     with suppress(_NothingYet), run_directory(_place(session, out)):
         raise _NothingYet
 

@@ -1,10 +1,10 @@
-"""The messages of a live run to its listeners: its state as columns, and the events since the last message.
+"""The messages of a live run to its listeners: the current state as columns, and the events since the last message.
 
-Model     Each listener has received the record up to some event, and then receives the events after it. All events
-          except deliveries are sent completely. Deliveries of all hosts are sent while they are few; otherwise, only
-          those of the watched node are sent. If there are many delays, their mean is computed from a regular sample
+Model     Each listener receives the events after the last one that it has. All events except deliveries are always
+          sent. If there are many deliveries, only the deliveries of the watched node are sent. If there are many
+          delays, their mean is computed from a regular sample
 Units     integer nanoseconds, centimetres
-Shapes    columns: lists of the same length; hosts and stations are given by number, and -1 stands for none
+Shapes    columns: lists of the same length; hosts and stations are represented by their numbers, and -1 means none
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -26,10 +26,10 @@ from mobilenet.lab.live.recent_messages import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
-MOST_DELIVERIES = 1_000  # If a state has more deliveries, it contains only those of the watched node.
+MOST_DELIVERIES = 1_000  # If there are more deliveries, a state contains only the deliveries of the watched node.
 MOST_ROWS = 200_000  # maximum number of events in one state; later states contain the remaining events
 DELAYS = 200  # approximate number of delays that are read for one state
-NOBODY = -(2**31)  # value of both coordinates of a host that is absent
+NOBODY = -(2**31)  # both coordinates of an absent host
 
 
 class Place(NamedTuple):
@@ -39,27 +39,27 @@ class Place(NamedTuple):
     row: int
     watched: str | None = None
     arrow: Mark = BEGIN
-    point_ns: int = -1  # time of the last point of the curves
-    touched: tuple[int, int] = (-1, -1)  # (number of the branch, number of its interventions)
+    point_ns: int = -1  # time of the last curve point that was sent
+    touched: tuple[int, int] = (-1, -1)  # (branch number, number of its interventions)
     sample: int = 0  # the first sample that the listener has not received
-    # widths of the bins in the curves of the buffers of stations and hosts; None: the listener does not draw them
+    # Bin widths of the buffer curves of stations and hosts, or None if the listener does not draw them.
     bins_s: tuple[float, float] | None = None
 
 
 class Listener:
-    """A listener. `place` is None until the listener has reported which events it already has. `pause_s` is the
-    shortest time between two states, unless a command was carried out.
+    """A listener. `place` is None until the listener has reported which events it has. `pause_s` is the minimum time
+    between two states, unless a command was carried out.
     """
 
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
         self.last_sent_s = -math.inf  # wall time at which the last state was sent
-        self.is_owed = False  # whether the listener was not ready for a state that it should have received
+        self.is_owed = False  # whether a state is due that the listener was not ready for
 
 
 class Stream:
-    """The stream of one session. `generation` changes whenever time goes back, and messages of earlier generations
+    """The stream of one session. `generation` changes whenever the run rewinds, and messages of earlier generations
     become invalid.
     """
 
@@ -72,8 +72,8 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Begin a new generation after time went back. From then on, the arrows of the watched hosts are complete from
-        0 s.
+        """Begin a new generation after a rewind. From then on, the arrows of the watched hosts are complete from 0
+        s.
         """
         self.generation += 1
         for arrows in self._followed.arrows.values():
@@ -98,12 +98,12 @@ class Stream:
             self._followed.attend(sorted(hosts))
 
     def has_more(self, place: Place) -> bool:
-        """Return whether the record contains events that a listener at this place has not received."""
+        """Return whether the record contains events that a listener with this `place` has not received."""
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return a message with the present state and all events that a listener at this place has not received. Also
-        return the place that the listener reaches with it.
+        """Return a message with the present state and all events that a listener with this `place` has not received.
+        Also return the listener's place after this message.
         """
         session = self.session
         simulation = session.simulation
@@ -156,7 +156,7 @@ class Stream:
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
     def buffers(self) -> dict[str, dict[str, list[int]]]:
-        """Return the present sizes of all buffers: kind -> buffer -> one number for each node."""
+        """Return the present sizes of all buffers: kind -> buffer -> one number per node."""
         simulation = self.session.simulation
         sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
@@ -171,9 +171,7 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """Return the events that the listener has not received as columns, and the number of the row after the last of
-        them.
-        """
+        """Return the events that the listener has not received, as columns, and the number of the row after them."""
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -202,7 +200,7 @@ class Stream:
         }, end  # fmt: skip
 
     def deliveries_at(self, node: str, end: int) -> dict[str, Any]:
-        """Return the messages that a node has delivered in the first `end` rows, with their times."""
+        """Return the messages that a node delivered in the first `end` rows, with their times."""
         log = self.session.simulation.recording.events
         rows = [row for row in _rows_of(log.node, node, end) if log.event[row] == "deliver"]
         return {"time_ns": [log.time_ns[row] for row in rows], "message": [log.message[row] for row in rows]}
@@ -222,9 +220,7 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Yield the positions of a value in a column. The search uses the fast `index` method of lists, because records are
-    long.
-    """
+    """Yield the indices of a value in a column. The `index` method is used because it is fast, and records are long."""
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1
@@ -233,7 +229,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """Return these events as columns. If a station gives up a host, the event is assigned to the host."""
+    """Return these events as columns. Assign a station's event about a host, such as giving it up, to the host."""
     event_columns: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }

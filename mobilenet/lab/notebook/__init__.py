@@ -1,1 +1,1 @@
-"""The Python API for notebooks: runs and studies that can draw themselves. The root package exports these names."""
+"""The Python API for notebooks: runs and studies with figures. The root package exports these names."""

@@ -3,8 +3,7 @@
     search = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
     search.value, search.interval, search.points
 
-Model     The directory is the same as that of the command line. Another call with the same directory resumes the
-          search.
+Model     The call and the command use the same directory. Another call with this directory resumes the search.
 Shapes    `points` has one row for each value and requirement, with the columns of capacity.csv.
 Errors    ScenarioError for an invalid question. StudyError if the directory cannot be used, or if Spark fails.
 Source    ours: docs/guide/capacity.md
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The answer of a capacity search, together with the study that it is based on."""
+    """The answer of a capacity search, and the study on which it is based."""
 
     def __init__(self, path: Path, answer: SearchResult) -> None:
         self.path = path
@@ -50,7 +49,7 @@ class Capacity:
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold, or None if the verdict is not of this kind."""
+        """The largest or smallest value at which all requirements hold, or None for any other verdict."""
         return self.answer.value
 
     @property
@@ -62,19 +61,19 @@ class Capacity:
 
     @property
     def runs(self) -> int:
-        """The number of runs that the answer is based on."""
+        """The number of runs on which the answer is based."""
         return self.answer.runs
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """The values that were run, with one row for each requirement: n, mean, low, high, state."""
+        """The tested values, with one row for each requirement: n, mean, low, high, state."""
         import pandas as pd
 
         return pd.DataFrame(self.answer.rows())
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study, in which the key is the factor."""
+        """The runs as a study whose factor is the key."""
         return StudyFrames(self.path)
 
     def sentences(self) -> list[str]:
@@ -82,7 +81,7 @@ class Capacity:
         return sentences(self.answer)
 
     def plot(self) -> Any:
-        """Return a matplotlib figure that shows the requirements over the key, with intervals and the answer."""
+        """Return a matplotlib figure of the required metrics against the key, with intervals and the answer."""
         from mobilenet.viz.capacity import compose
 
         with compose(self.answer) as figure:

@@ -3,7 +3,7 @@
     claims = mobilenet.claims("claims.yaml")
     claims["faster"], claims.answers, claims.unexpected
 
-Model     The directory is the same as that of the command line. Another call with the same directory resumes the work.
+Model     The call and the command use the same directory. Another call with this directory resumes the work.
 Shapes    `answers` has one row for each claim, with the columns of claims.csv.
 Errors    ScenarioError for an invalid file. StudyError if the directory cannot be used, or if Spark fails.
 Source    ours: docs/guide/claims.md
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ClaimAnswers:
-    """The answers to the claims of a file, together with the studies that they are based on."""
+    """The answers to the claims of a file, and the studies on which they are based."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.path = outcome.path
@@ -58,7 +58,7 @@ class ClaimAnswers:
 
     @property
     def unexpected(self) -> list[str]:
-        """The names of the claims whose answer is not the one that the file expects."""
+        """The names of the claims whose answer differs from the one expected in the file."""
         return [one.question.name for one in self.outcome.unexpected]
 
     @property
@@ -68,12 +68,12 @@ class ClaimAnswers:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The runs that failed, with the reasons. Another call tries these runs again."""
+        """The failed runs, with the reasons. Another call tries these runs again."""
         return self.outcome.failed
 
     @property
     def runs(self) -> int:
-        """The number of runs that the answers are based on."""
+        """The number of runs on which the answers are based."""
         return self.outcome.runs
 
     def study(self, experiment: str) -> StudyFrames:
@@ -84,7 +84,7 @@ class ClaimAnswers:
         return StudyFrames(self.path / experiment)
 
     def sentences(self) -> list[str]:
-        """Return each answer as a sentence, a summary, and the assumptions of the answers."""
+        """Return the answers as sentences, followed by a summary and the assumptions of the answers."""
         return [*(sentence(one, self.path) for one in self.outcome.answers), *closing_lines(self.outcome)]
 
     def __repr__(self) -> str:

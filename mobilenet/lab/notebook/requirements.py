@@ -1,4 +1,4 @@
-"""Check the directory of a capacity search or a screening that is called from Python.
+"""Check the directory of a capacity search or a screening that Python code requests.
 
 Errors    StudyError if the directory is missing or cannot be used.
 Source    ours: docs/api.md

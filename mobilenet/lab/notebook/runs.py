@@ -1,8 +1,8 @@
-"""Define runs that can draw themselves, as returned by mobilenet.run and mobilenet.load.
+"""Runs with methods for figures and maps, as returned by mobilenet.run and mobilenet.load.
 
-Model     api.py defines what a run is. This module adds only the methods that need the pictures, which belong to a
-          higher layer. A figure belongs to the caller: pyplot does not keep a reference to it.
-Errors    The errors of the commands, and RunError for a figure that a run does not have.
+Model     api.py defines runs. This module adds only the methods that need pictures, which belong to a higher layer.
+          pyplot does not keep a reference to a returned figure.
+Errors    The errors of the commands, and RunError for a figure that does not exist for a run.
 Source    ours: docs/api.md
 """
 
@@ -42,8 +42,8 @@ class Run(api.Run):
         return f"; {NOT_SAVED}" if any(folder.suffix == SUFFIX for folder in self.path.parents) else ""
 
     def plot(self, name: str | None = None) -> Any:
-        """Return one of the figures of `mobilenet figures` as a matplotlib figure, such as `delays`, `station_buffers`,
-        `radio`, `handoffs` or `field`. The default is `delays`. Raise RunError if the run does not have this figure.
+        """Return one of the figures of `mobilenet figures` as a matplotlib figure, such as `delays` (the default),
+        `station_buffers`, `radio`, `handoffs` or `field`. Raise RunError if the figure does not exist for this run.
         """
         from mobilenet.viz.figures import run_figure
 
@@ -60,7 +60,7 @@ class Run(api.Run):
         return folium_map(self.path, tiles)
 
     def locations(self, x_m: Any, y_m: Any) -> Any:
-        """Return the positions of points of the plane on a folium map, as an array with one row for each point. A row
+        """Return the positions of points of the plane on a folium map, as an array with one row per point. A row
         contains latitude and longitude in degrees or, without an origin, y and x in metres. `x_m` and `y_m` are
         numbers, or columns of the same length.
         """

@@ -3,9 +3,9 @@
     screening = mobilenet.sensitivity("first.yaml", ["workload.interval_s=1:5", "wireless.loss=0:0.3"])
     screening.ranking, screening.order()
 
-Model     The directory is the same as that of the command line. Another call with the same directory resumes the
-          screening.
-Shapes    `ranking` has one row for each metric and key, with the columns of sensitivity.csv, the largest size first.
+Model     The call and the command use the same directory. Another call with this directory resumes the screening.
+Shapes    `ranking` has one row for each metric and key, with the columns of sensitivity.csv, in order of decreasing
+          size.
 Errors    ScenarioError for an invalid question. StudyError for an unsuitable directory or for failures.
 Source    ours: docs/guide/sensitivity.md
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Sensitivity:
-    """The ranking of the keys, together with the study that it is based on."""
+    """The ranking of the keys, and the study on which it is based."""
 
     def __init__(self, path: Path, metrics: Sequence[str]) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class Sensitivity:
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study, in which the point is the factor."""
+        """The runs as a study whose factor is the point."""
         return StudyFrames(self.path)
 
     def order(self, metric: str | None = None) -> list[str]:
@@ -64,7 +64,7 @@ class Sensitivity:
         return self.study.sentences()
 
     def plot(self, *metrics: str) -> Any:
-        """Return a matplotlib figure that shows the size of each key's effect with its interval."""
+        """Return a matplotlib figure of the size of each key's effect, with its interval."""
         return self.study.plot(*(metrics or self.metrics), kind="effects")
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""Define studies that can draw themselves, as returned by mobilenet.study.
+"""Studies with methods for figures and tables, as returned by mobilenet.study.
 
-Model     lab/studies/frames.py defines what a study is. This module adds views, and the methods that need the pictures,
-          which belong to a higher layer.
-Errors    StudyError for figures that a study does not have.
+Model     lab/studies/frames.py defines studies. This module adds views, and the methods that need pictures, which
+          belong to a higher layer.
+Errors    StudyError for a figure that does not exist for a study.
 Source    ours: docs/guide/studies.md
 """
 
@@ -41,10 +41,10 @@ class StudyFrames(frames.StudyFrames):
         kind: Literal["means", "comparison", "effects", "delays"] = "means",
     ) -> Any:
         """Return a matplotlib figure of this kind: the means of these metrics at the levels of a factor, with
-        intervals; the comparison; the effects of several factors; or the distribution of delays. By default, `metrics`
-        are the metrics that the study compares. `x` is the factor on the horizontal axis of means, by default the
-        factor with most levels. A `width_in` of 3.5 fits a column of a paper. Raise StudyError if the study does not
-        have such a figure.
+        intervals; the comparison; the effects of several factors; or the distribution of delays. The default `metrics`
+        are the ones that the study compares. `x` is the factor on the horizontal axis of means, by default the factor
+        with the most levels. A `width_in` of 3.5 fits a column of a paper. Raise StudyError if the figure does not
+        exist for this study.
         """
         from mobilenet.viz.figures import study_figure
 
@@ -55,8 +55,8 @@ class StudyFrames(frames.StudyFrames):
         return spark_sql.table(runs_of(self.path), view)
 
     def views(self, session: SparkSession) -> Mapping[str, DataFrame]:
-        """Return the same views as DataFrames of a Spark session, for any number of runs. They remain available as long
-        as this process runs, and are not registered under names in the session.
+        """Return the same views as DataFrames of a Spark session, for any number of runs. They remain available until
+        this process ends, and are not registered under names in the session.
         """
         return spark_sql.lasting_views(runs_of(self.path), session)
 
@@ -81,9 +81,7 @@ class StudyFrames(frames.StudyFrames):
         return [*lines, *in_words.values(), *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
-        """Return the means as a LaTeX table, which needs the booktabs package. `metrics` has the same meaning as in
-        plot.
-        """
+        """Return the means as a LaTeX table, which needs the booktabs package. See plot for `metrics`."""
         return self._table(metrics, latex=True)
 
     def to_markdown(self, *metrics: str) -> str:
@@ -102,7 +100,7 @@ class StudyFrames(frames.StudyFrames):
         head = f"<b>{_safe(self.path)}</b>: "
         try:
             return f"{head}{_safe(self._progress())}{self._means()}"
-        except ScenarioError as error:  # The study is unfinished or damaged.
+        except ScenarioError as error:  # the study is unfinished or damaged
             return head + _safe(error)
 
     def _means(self) -> str:

@@ -1,1 +1,1 @@
-"""Replay programs: check whether they are deterministic, and run one of them on its recorded events."""
+"""Replay programs: check that they are deterministic, or run one of them on its recorded events."""

@@ -1,7 +1,7 @@
-"""Check whether a repetition of a run has the same record, row by row.
+"""Compare a run with its repetition, row by row.
 
 Model     The scenario determines everything that happens. Therefore the repetition has the same tables, counters,
-          packets, verdict, metrics, manifest and scenario. Only the duration, the command, the version of mobilenet,
+          packets, verdict, metrics, manifest and scenario. Only the wall time, the command, the version of mobilenet,
           and whether its modules were compiled may differ
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -26,18 +26,18 @@ from mobilenet.record.reader import RunError, read_derived, read_json, read_mani
 from mobilenet.record.schema import COLUMNS, DERIVED_FILES
 from mobilenet.scenario.run_source import read_source
 
-NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # A value that cannot occur in a file.
+NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # a value that cannot occur in a file
 ERROR = "ended_by_error"
-# The groups match the parts of an error before and after the last words of a program.
+# A program's error contains its last words. The groups match the text before and after them.
 WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
 LONGEST = 80  # maximum number of characters of a value in a message
-BEFORE = 20  # number of equal characters that are shown before the first difference of two long values
+BEFORE = 20  # number of equal characters shown before the first difference of two long values
 
 
 class DerivedFilesDiffer(RunError):
-    """Raised if the record is the same, but verdict.json or metrics.json, which are derived from it, differ. `lines`
-    maps the path of each file to a description of the difference.
+    """Raised if the records are equal, but verdict.json or metrics.json, which are derived from them, differ. `lines`
+    maps the path of each differing file to a description of the difference.
     """
 
     def __init__(self, lines: dict[str, str]) -> None:
@@ -46,8 +46,8 @@ class DerivedFilesDiffer(RunError):
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """Return the first difference between the record and the directory of its repetition, or None. Raise
-    DerivedFilesDiffer if only derived files differ.
+    """Return the first difference between the records of a run and its repetition, or None. Raise DerivedFilesDiffer if
+    only derived files differ.
     """
     what = next(_differences(directory, repeat), None)
     versions = _versions(read_manifest(directory), read_manifest(repeat))
@@ -91,7 +91,7 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
 
 
 def _derived_difference(directory: Path, repeat: Path, name: str) -> str | None:
-    """Return how a derived file differs, or None if it does not differ or does not exist."""
+    """Return how a derived file differs, or None if it is the same or does not exist."""
     if not (directory / name).exists():
         return None
     try:
@@ -114,8 +114,8 @@ def _is_same_error(error: object, repeated: object) -> bool:
 
 
 def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
-    """Read verdict.json or metrics.json. In verdict.json, the error that ended the run is removed, because the errors
-    in the manifests are compared.
+    """Read verdict.json or metrics.json. Remove the error that ended the run from verdict.json, because it is compared
+    in the manifests.
     """
     document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
     checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
@@ -145,13 +145,13 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Return for each row whether two values differ in any bit. Zero has two representations, and NaN has many."""
+    """Return, for each row, whether the values differ in any bit. Zero has two representations, and NaN has many."""
     is_missing = [np.asarray(column.is_null()) for column in (left, right)]
     return np.asarray((_exact(left) != _exact(right)) | (is_missing[0] != is_missing[1]))
 
 
 def _exact(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the values unchanged, except that fractions are represented by their bits, and missing numbers by 0."""
+    """Return the values, with floats replaced by their bits and missing numbers by 0."""
     if not pa.types.is_integer(column.type) and not pa.types.is_float64(column.type):
         return np.asarray(column.to_numpy())
     values = np.asarray(column.fill_null(0).to_numpy())
@@ -159,7 +159,7 @@ def _exact(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _where(row: dict[str, Any]) -> str:
-    """Return a text with the time and the node of a row, or an empty string."""
+    """Return the time and node of a row as text, or an empty string if they are missing."""
     time_ns = next((row[name] for name in ("time_ns", "start_ns", "send_ns") if name in row), None)
     node = row.get("node") or row.get("sender")
     return "" if time_ns is None or node is None else f" ({node} at {time_ns / 1e9:.9f} s)"
@@ -169,14 +169,14 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
     if isinstance(record, dict) and isinstance(repeat, dict):
         for key in (*repeat, *(key for key in record if key not in repeat)):
             yield from _of_values(f"{path}: {key}", record.get(key, NOTHING), repeat.get(key, NOTHING))
-    elif repr(record) != repr(repeat):  # `repr` distinguishes 1, 1.0 and True, which are equal.
+    elif repr(record) != repr(repeat):  # `repr` distinguishes 1, 1.0 and True
         yield f"{path}: {_side_by_side(record, repeat)}"
 
 
 def _side_by_side(record: Any, repeat: Any) -> str:
-    """Return both values as text. Long values are shortened to the part where they begin to differ."""
+    """Return both values as text. Shorten long values to the part where they begin to differ."""
     texts = [spell_out(repr(value)) for value in (record, repeat)]
-    if texts[0] == texts[1]:  # Both values are NaN.
+    if texts[0] == texts[1]:  # both values are NaN
         texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]
     same = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
     begin = max(0, same - BEFORE)

@@ -1,10 +1,11 @@
-"""Repeat a run to record more of it. Protocols and network are deterministic, so the same events happen.
+"""Repeat a run to record more of it. The same events happen, because protocols and network are deterministic.
 
 Model     The effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
           `record.programs`. The fingerprint must be the same as in the manifest. Recording more does not change the
           run
-Errors    RunError if the directory is not a run of hosts and stations, if the run was in real time, or if its scenario
-          no longer gives the same run (the scenario was edited, or this version of mobilenet behaves differently)
+Errors    RunError if the directory is not a run of hosts and stations, if the run was in real time, or if its
+          scenario no longer produces the same run (the scenario was edited, or this version of mobilenet behaves
+          differently)
 Source    ours: docs/guide/pictures.md
 """
 
@@ -47,7 +48,7 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
-    """Return the explanations of all deliveries of a run. If the run did not record its causes, repeat it."""
+    """Return the explanations of all deliveries of a run. Repeat the run if it did not record its causes."""
     read_manifest(directory)
     if (directory / "causes.parquet").exists():
         return recorded_stories(directory)
@@ -57,7 +58,7 @@ def stories_of(directory: Path, progress: Progress | None = None, allow_code: bo
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
-    """Return the rows of lines.parquet for a run of programs that did not record them."""
+    """Repeat a run of programs that did not record its lines, and return the rows of lines.parquet."""
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
         raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
     recording = _again(directory, "programs", progress, allow_code)
@@ -65,7 +66,7 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
 
 
 def needs_code(directory: Path, what: str) -> bool:
-    """Return whether a run must be repeated to obtain `what` (messages, frames or causes), and this would run custom
+    """Return whether the run must be repeated to obtain `what` (messages, frames or causes) and contains custom
     code.
     """
     if (directory / f"{what}.parquet").exists():
@@ -94,7 +95,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     except EarlyEnd as error:
         if "ended_by_error" not in manifest or error.outcome is None:
             raise
-        recording = error.outcome.recording  # The repetition ends early, like the recorded run.
+        recording = error.outcome.recording  # the repetition ends early, like the recorded run
     if recording.fingerprint() != manifest["fingerprint"]:
         raise RunError(
             f"{directory}: its scenario no longer produces the same run (another version of mobilenet, or"

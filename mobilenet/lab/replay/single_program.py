@@ -4,7 +4,7 @@ Model     The recorded events of one life of a node are sent to a command, and e
           recorded one as JSON, line by line. The emulator is not involved, so the answers do not influence later
           events
 Units     seconds of wall time
-Errors    ProgramError, as in a run; RunError: lines that cannot come from a recorded run
+Errors    ProgramError as in a run; RunError for lines that cannot come from a recorded run
 Source    ours: docs/guide/programs.md
 """
 
@@ -21,10 +21,10 @@ from mobilenet.record.reader import RunError
 
 
 class Parting(NamedTuple):
-    """The first event whose answer differs, and the lines of both answers."""
+    """The first event whose answer differs, with the lines of both answers."""
 
     event: str
-    number: int  # number of the event, from 1
+    number: int  # event number, starting at 1
     recorded: list[str]
     answered: list[str]
 
@@ -36,7 +36,7 @@ def feed(
     within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
-    """Return the first answer that differs from the recorded one, or None. `within_s` is the wall time for one
+    """Return the first answer that differs from the recorded one, or None. `within_s` limits the wall time per
     answer.
     """
     inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]

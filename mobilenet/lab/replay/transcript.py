@@ -1,10 +1,10 @@
 """The lines to and from programs in a run, read from its record or obtained by repeating the run.
 
 Model     lines.parquet holds all lines in the order in which they were sent. A run that did not record them is
-          repeated, which runs its programs. Two lines are equal if their values are equal: blanks do not matter, and
-          neither does the order of keys, which some languages randomise in each process
+          repeated, including its programs. Two lines are equal if their values are equal, regardless of blanks and of
+          the order of keys, which some languages randomise in each process
 Shapes    columns as in record/schema.py; a Line is one row
-Errors    RunError: the directory is not a run of programs, or the run differs when it is repeated
+Errors    RunError if the directory is not a run of programs, or if the run differs when it is repeated
 Source    ours: docs/guide/programs.md
 """
 
@@ -32,15 +32,15 @@ class Line(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first difference between two runs of programs. `number` is the position of the line, from 1, among the lines
-    that the node sent, or received, in the same life.
+    """The first difference between two runs of programs. `number` is the number of the line, starting at 1, among the
+    lines that the node sent, or received, in the same life.
     """
 
     node: str
     life: int
     is_output: bool
     number: int
-    once: str | None  # None: this run does not have a further line
+    once: str | None  # None if this run contains no further line
     then: str | None
 
 

@@ -53,7 +53,7 @@ LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
 # A batch contains the number of remaining runs divided by this number and by the number of workers.
 BATCHES_PER_WORKER = 4
-SUBMISSIONS = 10  # maximum number of times that the missing runs of a round are submitted
+SUBMISSIONS = 10  # maximum number of times that missing runs of a round are submitted
 
 
 class JobLost(Exception):
@@ -68,7 +68,7 @@ class Standing(NamedTuple):
     left: int  # number of runs that remain in this round
     round: int
     most_left: int  # maximum number of remaining runs; larger than `left` if the stopping rule may request more rounds
-    note: str = ""  # explains to users why there is another round
+    note: str = ""  # reason for another round, shown to users
     configurations: int = 1
 
 
@@ -76,12 +76,12 @@ Progress = Callable[[Standing], None]
 
 
 class Round(NamedTuple):
-    """All runs of a study up to the end of a round. The replications of each configuration are numbered from 1, so
-    their number identifies the runs.
+    """All runs of a study up to the end of a round. `targets` contains the number of replications of each
+    configuration.
     """
 
     targets: list[int]
-    note: str = ""  # explains to users why there is another round
+    note: str = ""  # reason for another round, shown to users
     more: int = 0  # maximum number of runs in later rounds
 
 
@@ -101,8 +101,8 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
 
 
 def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, float]:
-    """Return the configurations that need another round, with the least precise first. Each value is the half-width of
-    the confidence interval relative to the mean, or infinity if the mean is 0.
+    """Return the configurations that need another round, starting with the least precise. Each value is the half-width
+    of the confidence interval relative to the mean, or infinity if the mean is 0.
     """
     widths, known = {}, set[str]()
     for rows in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
@@ -119,7 +119,7 @@ def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, floa
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
     """Return the relative half-width of the confidence interval. Return None if there are too few values or if the mean
-    does not exist, because more replications would not help then.
+    does not exist; more replications would not help then.
     """
     values = [row[until.metric] for row in runs if until.metric in row]
     has_no_mean = any(is_infinite(until.metric, row) for row in runs)
@@ -162,8 +162,8 @@ def _runs_in_parts(store: Store) -> set[str]:
 
 
 def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
-    """Return the runs that are complete and measured. Delete damaged runs, and also the measured tables that contain
-    damaged runs.
+    """Return the runs that are complete and measured. Delete damaged runs, and also the parts that contain their
+    measurements.
     """
     names = [path.name for path in store.runs.iterdir() if path.is_dir()]
     begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
@@ -202,7 +202,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
-        spark.sparkContext.addJobTag(tag)  # The tag applies to the jobs that this thread starts.
+        spark.sparkContext.addJobTag(tag)  # The tag applies to jobs started by this thread.
         tasks, make = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
         tasks.mapInArrow(make, "run string").toArrow()
 
@@ -221,7 +221,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
     """Return the runs in order, with one partition for each batch. The size of a batch is proportional to the number of
-    remaining runs; the last batches are therefore small.
+    remaining runs, so the last batches are small.
     """
     workers = max(1, spark.sparkContext.defaultParallelism)
     batches: list[int] = []
@@ -254,9 +254,7 @@ def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _needs(scenario: AnyScenario) -> Iterator[str]:
-    """Yield the files that a configuration needs: the programs of its commands, and the absolute paths among their
-    arguments.
-    """
+    """Yield the programs that a configuration runs, and the absolute paths among their arguments."""
     protocol = scenario.protocol
     if isinstance(protocol, OwnProgram):
         commands = [protocol.command.host, protocol.command.station]

@@ -94,7 +94,7 @@ def _await(name: str, process: subprocess.Popen[bytes], log: IO[str], ready: str
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all processes that it has started."""
+    """End a process and all of its child processes."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(10)

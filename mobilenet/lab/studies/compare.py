@@ -55,7 +55,7 @@ class Finding:
     baseline: Any
     metric: str
     verdict: str
-    result: Comparison | None = None  # comparison over all deliveries of each level
+    result: Comparison | None = None  # comparison over all deliveries of each configuration
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
     more: int | None = None  # estimated number of further replications that would decide the comparison
@@ -64,10 +64,10 @@ class Finding:
     common: Comparison | None = None
     common_deliveries: int | None = None
     unpaired: str = ""  # the reason why the runs of the two levels are not paired: one of UNPAIRED
-    direction: str = ""  # the direction that is better: lower or higher; empty if it depends on the question
-    # number of runs of the level, and of the baseline, in which the metric is infinite
+    direction: str = ""  # the direction that is better: lower or higher; empty if neither is better in general
+    # numbers of runs of the level and of the baseline in which the metric is infinite
     infinite: tuple[int, int] = (0, 0)
-    finite: Mapping[str, Any] = field(default_factory=dict)  # numbers that are reported if `result` is missing
+    finite: Mapping[str, Any] = field(default_factory=dict)  # numbers to report if `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
@@ -87,8 +87,8 @@ class Finding:
         return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
-        """Describe whether the level is better. Return None if the levels do not differ, or if neither direction of the
-        metric is better.
+        """Return whether the level is better or worse, in words. Return None if the levels do not differ, or if neither
+        direction of the metric is better.
         """
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
@@ -103,7 +103,9 @@ class Finding:
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row of a finding with the numbers on which its verdict is based, if there are such numbers."""
+    """Return the row of a finding. If its verdict is based on the common deliveries, their numbers replace the
+    others.
+    """
     if row.get("common_deliveries") is None:
         return row
     return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}

@@ -38,11 +38,11 @@ class Configuration:
 
     number: int
     levels: dict[str, Any]  # maps each factor to its level
-    overrides: tuple[str, ...]  # written like arguments of the option --set
+    overrides: tuple[str, ...]  # changes to the scenario, written like arguments of the option --set
     label: str = ""  # readable name, such as `TCP, loss 0.05`
 
     def row(self) -> dict[str, Any]:
-        """Return the levels as they appear in tables."""
+        """Return the levels in the form used in tables."""
         return {factor: table_level(level) for factor, level in self.levels.items()}
 
 
@@ -83,7 +83,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     base = [_override(key, value) for key, value in study.set.items()]
     try:
         study.scenario_with(base)
-    except ScenarioError:  # Two keys may be valid only in combination. Otherwise report the first key that is wrong.
+    except ScenarioError:  # Two keys may be valid only in combination. Otherwise, report the first invalid key.
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
@@ -136,8 +136,8 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
-    """Return the changes that a level makes. If a level is a mapping, it changes several keys, unless the factor is
-    itself a key of the scenario. The level {} makes no changes.
+    """Return the changes that a level makes. The levels of a factor are mappings of keys to values, unless the factor
+    is itself a key of the scenario. The level {} makes no changes.
     """
     where = f"level {LevelNames(study.factors).name(factor, level)}"
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
@@ -190,7 +190,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return a hint about a file that is in the folder of the study, but not in that of the scenario."""
+    """Return a hint if the missing file is in the folder of the study instead of the folder of the scenario."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
@@ -199,8 +199,8 @@ def _advice(study: Study, message: str) -> str:
 
 
 def seed_of(study: Study, replication: int) -> int:
-    """Return the seed of a replication. If first_seed is set, the seeds are counted from it. Otherwise the seed is
-    derived from the seed of the study. It has only 48 bits, because users read it.
+    """Return the seed of a replication. If first_seed is set, seeds are consecutive numbers that start there.
+    Otherwise, the seed is derived from the seed of the study. It has only 48 bits, because users read it.
     """
     if study.first_seed is not None:
         return study.first_seed + replication - 1

@@ -191,10 +191,10 @@ class Study(Parameters):
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence level of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
-    _scenario_text: str | None = PrivateAttr(default=None)  # text of a scenario that does not come from a file
+    _scenario_text: str | None = PrivateAttr(default=None)  # YAML text of a scenario that was not read from a file
     _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
-    _place: tuple[str, ...] = PrivateAttr(default=())  # path of this study within a larger file
+    _place: tuple[str, ...] = PrivateAttr(default=())  # location of this study within a larger file, as a path of keys
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -220,7 +220,7 @@ class Study(Parameters):
     def load(
         cls, path: str | Path, overrides: Sequence[str] = (), replications: int | None = None, seed: int | None = None
     ) -> Self:
-        """Read a study file, or the one in the directory of a study. `overrides` (KEY=VALUE) are added to `set`.
+        """Read a study file, or the study file in the directory of a study. `overrides` (KEY=VALUE) are added to `set`.
         `replications` replaces the rule of the file.
         """
         path = Path(path)
@@ -252,7 +252,7 @@ class Study(Parameters):
 
     @property
     def has_given_replications(self) -> bool:
-        """Whether the caller, and not the file, has set the number of replications."""
+        """Whether the caller has set the number of replications."""
         return self._has_given_replications
 
     @property
@@ -266,7 +266,7 @@ class Study(Parameters):
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
         """Return the scenario with changes of the form `a.b=value`. Raise ScenarioError if the result is invalid."""
-        # Plain texts are changes of the study file. They have no command-line option that a message could name.
+        # Plain texts are changes from the study file, so messages cannot name a command-line option for them.
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._scenario_text is None:
             return load_scenario(self.scenario_path, changes)
@@ -283,8 +283,8 @@ class Study(Parameters):
         )
 
     def base(self) -> AnyScenario:
-        """Return the scenario that the factors vary, with the changes of `set`. For a study read from its directory,
-        return the scenario of the first configuration.
+        """Return the scenario that the factors vary, with the changes of `set`. For a study that was read from its
+        directory, return the scenario of the first configuration.
         """
         return self.scenario_with(() if self.is_kept else [f"{key}={inline(value)}" for key, value in self.set.items()])
 
@@ -301,13 +301,13 @@ class Study(Parameters):
         return self.scenario_with(overrides)
 
     def kept_factors(self) -> str:
-        """Return, as YAML, the factors and fixed values that determine the configurations besides the scenario."""
+        """Return the factors and fixed values of the study as YAML. Together with the scenario, they determine the
+        configurations.
+        """
         return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
 
     def has_changed_factors(self) -> bool:
-        """Return whether the factors in the study.yaml of a directory differ from those from which the stored
-        configurations were made.
-        """
+        """Return whether the factors in study.yaml differ from the factors that created the stored configurations."""
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
@@ -322,9 +322,8 @@ class Study(Parameters):
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
-        """Return a study that is not read from a file. Its scenario is a file in `folder` or a mapping of keys; files
-        that the mapping names are also in `folder`. Error messages call the study `name`. Raise ScenarioError if it is
-        invalid.
+        """Return a study that is not read from a file. Its scenario is a file in `folder`, or a mapping whose files are
+        in `folder`. Error messages call the study `name`. Raise ScenarioError if the study is invalid.
         """
         scenario = values.get("scenario")
         scenario_text = to_yaml(scenario) if isinstance(scenario, dict) else None
@@ -339,8 +338,8 @@ class Study(Parameters):
         self._root, self._place = root, place
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
-        """Return an error for a key of the file. `path` is a tuple, because the keys of factors may contain dots.
-        `place` is the position in a list.
+        """Return an error for a key of the file. `path` is a tuple, because the names of factors may contain dots.
+        `place` is the index in a list.
         """
         node = self._root
         for key in path:

@@ -30,7 +30,7 @@ from mobilenet.record.provenance import stamping_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SCREENING = "sensitivity"  # A study with this table is a screening, and the table contains its effects.
+SCREENING = "sensitivity"  # Only the directory of a screening contains this table, which holds its effects.
 BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
@@ -44,12 +44,12 @@ class Effect:
     levels: tuple[tuple[str, Any], ...]
     interval: Interval
     p_adjusted: float
-    is_size: bool = False  # whether the interval describes the size of changes in either direction, as in a screening
+    is_size: bool = False  # whether the interval describes the absolute size of the change, as in a screening
     signed: float | None = None  # mean of the changes with their signs; only in a screening
     changes: Mapping[str, Interval] = field(default_factory=dict)  # signed changes in the metrics of BEFORE_DELAYS
 
     def row(self) -> dict[str, Any]:
-        """Return the row of an effect in the tables of the study."""
+        """Return this effect as a row for the tables of the study."""
         row: dict[str, Any] = {"metric": self.metric}
         for number in (0, 1):
             factor, level = self.levels[number] if number < len(self.levels) else ("", "")
@@ -64,9 +64,9 @@ class Effect:
 
 
 def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confidence: float) -> list[Effect]:
-    """Return all effects on a metric, the largest first. Return an empty list if fewer than two factors vary or if a
-    mean is missing. `levels` has the shape configuration x factor; `values` contains the metric by configuration and
-    replication.
+    """Return all effects on a metric, starting with the largest. Return an empty list if fewer than two factors vary or
+    if a mean is missing. `levels` has the shape configuration x factor; `values` contains the metric by configuration
+    and replication.
     """
     import pandas as pd
 
@@ -113,7 +113,7 @@ def is_screening(path: Path) -> bool:
 
 
 def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
-    """Return the effects on these metrics. Each one includes the changes that its levels cause in the metrics of
+    """Return the effects on these metrics, each with the changes that its levels cause in the metrics of
     BEFORE_DELAYS.
     """
     before = {
@@ -134,15 +134,15 @@ def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effec
 
 
 def _with_sign(effect: Effect, confidence: float) -> Interval:
-    """Return the interval of the signed change. If the effect is the size of a change, the interval is computed from
-    the signed changes of all trajectories.
+    """Return the interval of the signed change. If the effect is an absolute size, compute the interval from the signed
+    changes of all trajectories.
     """
     i = effect.interval
     return i if effect.signed is None else t_interval_of(i.n, effect.signed, i.sd, confidence)
 
 
 def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """Return the effect sizes in the table of a screening, the largest first."""
+    """Return the effect sizes on these metrics from the table of a screening, starting with the largest."""
     sizes = [
         Effect(
             row["metric"], ((row["key"], row["range"]),),
@@ -167,7 +167,9 @@ def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
 
 
 def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:
-    """Return, for each replication, the difference between a level and the first level along each axis in `places`."""
+    """Return, for each replication, the difference between the given level and the first level of each factor in
+    `places`.
+    """
     for axis, place in sorted(places.items(), reverse=True):
         table = np.take(table, place, axis=axis) - np.take(table, 0, axis=axis)
     estimates: NDArray[np.float64] = table.reshape(-1, table.shape[-1]).mean(axis=0)

@@ -1,4 +1,4 @@
-"""Run studies from Python: equivalent to `mobilenet study`, with the tables as pandas frames.
+"""Run studies from Python, like `mobilenet study`, and return the tables as pandas frames.
 
     study = mobilenet.study("loss.yaml", out="studies/loss")
     study.summary.query("metric == 'delivery_delay_mean_s'")
@@ -72,8 +72,8 @@ class StudyFrames:
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """The effects, with the largest first. The columns are the metric and the effect, level_1, level_2 of an
-        interaction, the interval and p_adjusted. The table is empty unless several factors vary.
+        """The effects, starting with the largest. Each row contains the metric, one or two factors with their levels,
+        the effect, its interval and p_adjusted. The table is empty unless several factors vary.
         """
         import pandas as pd
 
@@ -83,7 +83,9 @@ class StudyFrames:
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """The comparison of each level with the baseline in each metric. Only studies with `compare` have it."""
+        """The comparison of each level with the baseline in each metric. The table exists only in studies with
+        `compare`.
+        """
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return read_parquet(self.path / "comparison.parquet").to_pandas()

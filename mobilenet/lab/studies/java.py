@@ -94,8 +94,8 @@ def share() -> Path:
 
 
 def archives(home: Path) -> tuple[Path, Path] | None:
-    """Return the archives of Java's own classes and of Spark's classes, or None if this Java would reject them. Java 21
-    rejects them unless the wrapper starts it, because Spark lists a jar twice.
+    """Return the paths of the archives of Java's own classes and of Spark's classes, or None if this Java would reject
+    them. Spark lists a jar twice, so Java 21 rejects them unless it is started by the wrapper.
     """
     import pyspark
 
@@ -113,7 +113,7 @@ def archives(home: Path) -> tuple[Path, Path] | None:
 
 
 def class_options(home: Path) -> str:
-    """Return the options that let this Java use the archive, or an empty string."""
+    """Return the options with which this Java loads classes from the archives, or an empty string."""
     files = archives(home)
     if files is None or not files[1].is_file():
         return ""
@@ -137,8 +137,7 @@ def deaf() -> Iterator[None]:
 
 
 def end_java(user: Future[Any]) -> None:
-    """End the Java process of Spark. A process that is still starting is also ended, because it may not end without a
-    client.
+    """End the Java process of Spark, even while it is starting, because it may not end without a client.
 
     `user` is the work in another thread that still waits for this Java. The work then fails.
     """
@@ -181,9 +180,9 @@ def _end(child: int, has_ended: Callable[[], bool]) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Return whether a child process has ended. The status is read without waiting for the child, because another
-    thread of PySpark waits for it. If the launcher did not learn that the child has ended, it would search for the port
-    of its Java forever and hold the lock of all contexts.
+    """Return whether a child process has ended, without reaping it, because another thread of PySpark waits for it. If
+    the launcher did not learn that the child has ended, it would search for the port of its Java forever and hold the
+    lock of all contexts.
     """
     try:
         return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -18,14 +18,14 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
-# These values mean little to a reader who does not see the name of their factor.
+# These values are unclear without the name of their factor.
 WORDS = ("true", "false", "null", UNCHANGED)
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
 def table_level(level: Any) -> Any:
-    """Return the value of a level for tables: a number or a text."""
+    """Return the value of a level for tables, as a number or text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
@@ -36,7 +36,7 @@ def format_level(level: Any) -> str:
 
 
 def short_level(level: Any) -> str:
-    """Return a short name of a level, without its factor."""
+    """Return a short name of a level, without the name of its factor."""
     text = _plain(format_level(level))
     if text == "{}":
         return UNCHANGED
@@ -73,7 +73,7 @@ class LevelNames:
         return short if len({*short}) == len(short) else [format_level(table_level(level)) for level in levels]
 
     def in_words(self, factor: str, level: Any) -> str:
-        """Return the name of a level for a context that does not mention the factor, such as `loss 0.05`."""
+        """Return a name of the level that is clear without its factor, such as `loss 0.05`."""
         label = self._labels.get((factor, _key(level)))
         if label is not None:
             return label

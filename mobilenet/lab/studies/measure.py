@@ -35,9 +35,9 @@ from mobilenet.record.table import Table
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 
-RATIO = 1.001  # ratio of neighbouring bins
+RATIO = 1.001  # ratio of the limits of adjacent bins
 SHORTEST_S = 1e-7
-# Percentiles of delays in which an undelivered message counts as a delay of at least its waiting time.
+# These percentiles include undelivered messages, whose delay is at least their waiting time.
 SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
@@ -56,7 +56,7 @@ class Measurement(NamedTuple):
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
-    """Measure the run in a directory for its study. `own` contains the custom metrics that the scenario declares."""
+    """Measure the run in a directory. `own` contains the custom metrics that the scenario declares."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
@@ -126,9 +126,7 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """Return the waiting times of the undelivered messages of the window. There is one for each such message and each
-    member at the end of the run.
-    """
+    """Return the waiting time of each missing delivery at the end of the run, for messages sent in the window."""
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
@@ -142,7 +140,7 @@ def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -
     The result is 2/3 for a backlog that grows steadily from zero, and 0 for a backlog that has settled.
     """
     waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
-    # NaN at times at which no node was present
+    # Sizes are NaN while no node was present.
     sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)
     is_late = np.arange(BUCKETS) * (end_s / BUCKETS) >= (begin_s + end_s) / 2
     buckets = np.flatnonzero(is_late & ~np.isnan(sizes).all(axis=0))

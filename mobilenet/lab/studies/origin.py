@@ -25,7 +25,7 @@ from mobilenet.scenario.yaml_reader import Change
 
 
 def provenance_in(file: Path) -> Provenance:
-    """Return the provenance of the answer in a directory, if it refers to the runs in this directory."""
+    """Return the provenance that a file records, if it refers to the runs in this directory."""
     provenance = read_provenance(file)
     if provenance is None:
         raise StudyError(f"{file}: contains no provenance; repeat the command that made it")
@@ -41,9 +41,9 @@ def number(text: str) -> float:
 
 
 def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    """Return the options of a recorded command with this verb, whose scenario must be that of the directory. The values
-    of `required` and `optional` are functions that parse the options. The value () marks an option that may be
-    repeated; its texts are returned.
+    """Return the options of a recorded command. Its verb must be `verb`, and its scenario must be the one in the
+    directory. The values of `required` and `optional` are functions that parse the options. The value () marks an
+    option that may be repeated, and whose texts are returned.
     """
     wrong = StudyError(f"{file}: does not contain the command that made it; repeat that command")
     kinds = {**required, **optional}
@@ -62,8 +62,8 @@ def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any],
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:
-    """Raise StudyError unless the study is the one that the command creates. `expected` contains some keys of the
-    study. `changes` contains the differences between each configuration and the first one, in the form of --set.
+    """Raise StudyError unless the study is the one that the command creates. `expected` contains keys of the study with
+    their values. For each configuration, `changes` contains its differences from the first one, in the form of --set.
     """
     different = next((key for key, value in expected.items() if getattr(study, key) != value), None)
     if different is not None:

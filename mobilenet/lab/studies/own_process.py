@@ -25,12 +25,12 @@ from mobilenet.lab.studies.java import ends_with_its_parent
 from mobilenet.lab.studies.spark import Done, Spark, local_master, require_spark
 
 Report = Callable[[Any], None]
-ENDS_WITHIN_S = 20  # time limit in seconds for the process and its Java to end after the last report
+ENDS_WITHIN_S = 20  # After the last report, the process and its Java must end within this time.
 
 
 def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
     """Return the selected Spark: cores of this machine, the address of a master, or a session. Raise StudyError if more
-    than one is given.
+    than one of them is selected.
     """
     if sum(choice is not None for choice in (workers, master, session)) > 1:
         raise StudyError("workers, master, spark: expected one of them, since each decides where the runs are made")
@@ -40,8 +40,8 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
 
 
 def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
-    """Do the work with this Spark. Whenever the work calls its second argument, call `report` in this process. If a
-    directory contains something else, the error names the Python argument `out`.
+    """Do the work with this Spark. Whenever the work calls its second argument, call `report` in this process. If the
+    output directory is unusable, the error refers to the Python argument `out`.
     """
     require_spark(spark)
     try:

@@ -42,7 +42,7 @@ SCHEMA = pa.schema(
         ("handoff_rows", pa.list_(pa.struct(list(HANDOFF.items())))),
     ]
 )
-VERSION = "3"  # version of the format of a row; parts with another version are computed again
+VERSION = "3"  # version of the row format; parts with another version are computed again
 RUNS_AT_ONCE = 2_000  # number of runs held in memory if Spark is not available
 
 
@@ -66,13 +66,13 @@ def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
-    """Yield all rows that count, ordered by replication, as one table for each configuration that has rows. Without
-    Spark, configurations are read in groups, because all of them might not fit into memory.
+    """Yield the rows of all replications that count, as one table for each configuration, ordered by replication.
+    Without Spark, configurations are read in groups, because all of them might not fit into memory.
 
-    `targets` contains the last replication that counts, for each configuration. `columns` contains the columns to read;
+    `targets` contains the last replication that counts for each configuration. `columns` contains the columns to read;
     they must include configuration and replication.
     """
-    import pyarrow.dataset as ds  # imported here, because this takes a quarter of a second
+    import pyarrow.dataset as ds  # This import takes a quarter of a second.
 
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
@@ -90,7 +90,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
 
 
 def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
-    """Return the metrics of each configuration, in the order of replications, up to the first missing replication."""
+    """Return the metrics of each configuration in the order of replications, up to the first missing replication."""
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)

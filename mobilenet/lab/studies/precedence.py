@@ -51,11 +51,11 @@ OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
 CUT = "warmup_cut_s"
 COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded")
-NOT_READABLE = "runs not readable"  # verdict on a delay if the runs that contain the deliveries cannot be read
+NOT_READABLE = "runs not readable"  # verdict on a delay if the runs with the deliveries cannot be read
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # maximum number of settings that a sentence lists
-LOSS_MARGIN = 0.01  # A setting may be called better only if it certainly does not lose more than this in any share.
-SHARES = {  # For each share, a text that describes it in sentences, and its name if a setting is behind in it.
+LOSS_MARGIN = 0.01  # A setting may be called better only if the intervals exclude a greater loss in each share.
+SHARES = {  # Maps each share to its text in sentences, and to its name in objections.
     DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
     ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
     RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
@@ -76,7 +76,8 @@ class PlannedDeliveries(NamedTuple):
     planned a broadcast.
     """
 
-    planned: Mapping[str, NDArray[np.int64]]  # maps a host to the planned times of its broadcasts, made or refused
+    # maps each host to the planned times of its broadcasts, whether made or refused
+    planned: Mapping[str, NDArray[np.int64]]
     nodes: tuple[str, ...]  # names of the nodes, in the order of their codes
     sender: NDArray[np.int64]  # codes of the sending nodes
     receiver: NDArray[np.int64]
@@ -109,13 +110,13 @@ class NotPaired(Exception):
 class CommonDelays(NamedTuple):
     """The values of a metric, computed from the deliveries that both settings made."""
 
-    values: Mapping[int, tuple[float, float]]  # maps a replication to the values of the setting and of the baseline
+    values: Mapping[int, tuple[float, float]]  # maps each replication to the values of the setting and of the baseline
     deliveries: int  # total number of deliveries in all pairs
     lack: str = ""  # the reason why there are no values
 
 
 class Share(NamedTuple):
-    """A share of a setting and of the baseline: the means over pairs of runs, and the interval of the difference, own -
+    """A share of a setting and of the baseline. Both are means over pairs of runs; the interval is that of own -
     baseline.
     """
 
@@ -135,18 +136,18 @@ class Objection(NamedTuple):
     """The reason why a setting must not be called better."""
 
     why: str
-    is_settled: bool  # False if it is not certain that a share is lower, because the data are too few.
+    is_settled: bool  # False if there are too few data to be certain that a share is lower
 
 
 class Delivered:
-    """Provides the deliveries of a study's configurations. They come from its tables and, if delays must be matched,
-    from its runs.
+    """Provides the deliveries of the configurations of a study. They are read from the tables and, if single deliveries
+    must be matched, from the runs.
     """
 
     def __init__(self, values: Mapping[str, pd.DataFrame], runs: Path, observing: Collection[int] = ()) -> None:
-        """Create the object from tables. `values` contains SHARES, OWED and CUT, as far as they are known, each with
-        the shape replication x configuration. `observing` contains the configurations with custom processes that depend
-        on the run.
+        """Create the object from tables. `values` contains those of SHARES, OWED and CUT that are known, each with the
+        shape replication x configuration. `observing` contains the configurations with custom processes that depend on
+        the run.
         """
         self._values, self._runs, self._observing = values, runs, observing
 
@@ -169,11 +170,11 @@ class Delivered:
         return self._values.get(name, pd.DataFrame(dtype=float)).reindex(columns=configurations)
 
     def means(self, share: str) -> dict[int, float]:
-        """Return the mean of a share for each configuration. The mean covers the runs that have the share."""
+        """Return the mean of a share for each configuration, over the runs that have the share."""
         return dict(self._values[share].mean().dropna())
 
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
-        """Compare two configurations in all shares, over pairs of runs. Omit a share that fewer than two pairs have."""
+        """Compare all shares of two configurations over pairs of runs. Omit a share that fewer than two pairs have."""
         compared = []
         for name in SHARES:
             x, y = self._of(name, own, baseline).dropna().to_numpy().T
@@ -183,9 +184,9 @@ class Delivered:
         return tuple(compared)
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
-        """Compute the metrics over the deliveries that both settings made. The result is empty if the delays can be
-        compared as they are, because both delivered everything that they owed. Also return why there are no values: one
-        of UNPAIRED, NOT_READABLE, or an empty string.
+        """Compute the metrics over the deliveries that both settings made. The mapping is empty if the delays can be
+        compared directly, because both settings delivered everything that they owed. The text is the reason why values
+        are missing: one of UNPAIRED, NOT_READABLE, or an empty string.
         """
         is_complete = self.is_complete(own, baseline)
 
@@ -242,7 +243,7 @@ def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeli
 
 
 def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each delivery, computed from planned time, sender and receiver. The same delivery has the
+    """Return a number for each delivery, computed from planned time, sender and receiver. The same delivery gets the
     same number in both runs.
     """
     joint = np.array([codes[name] for name in run.nodes], dtype=np.int64)
@@ -252,8 +253,8 @@ def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.in
 
 @lru_cache(maxsize=KEPT_RUNS)
 def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
-    """Read the deliveries of a run. The result is cached, and `fingerprint` distinguishes the run from a later run of
-    the same name.
+    """Read the deliveries of a run. `fingerprint` ensures that the cache does not return an earlier run of the same
+    name.
     """
     manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
     begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
@@ -274,15 +275,15 @@ def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries
 
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
-    """Return the shares that matter in a comparison by this metric."""
+    """Return the shares that matter when settings are compared by this metric."""
     return [
         one for one in shares if one.name != metric and (one.name not in OF_HANDOFFS or metric.startswith("handoff"))
     ]
 
 
 def opening(shares: Sequence[Share], baseline: str) -> str:
-    """Return the beginning of a sentence about a setting. It contains the shares that differ or that every setting
-    should have in full, and the name of the setting that is behind.
+    """Return the beginning of a sentence about a setting. It states the shares that differ, shares of deliveries or
+    valid runs below 1, and which setting is behind.
     """
     lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
     return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs or one in lacking)
@@ -325,9 +326,9 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
 def judgement(
     metric: str, difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]
 ) -> tuple[str, Objection | None]:
-    """Return `better` or `worse`. If the favoured setting must not be called better, return a text that states this,
-    and the objection. `direction` is the direction that is better, lower or higher. `names` contains the names of the
-    setting and the baseline.
+    """Return `better` or `worse`. If the favoured setting must not be called better, return a text that says so, and
+    the objection. `direction` is the better direction, lower or higher. `names` contains the names of the setting and
+    the baseline.
     """
     is_favoured = (difference < 0) == (direction == "lower")
     word, of_baseline = ("better", False) if is_favoured else ("worse", True)
@@ -339,8 +340,8 @@ def judgement(
 
 
 def share_columns(shares: Iterable[Share]) -> dict[str, float]:
-    """Return the columns of tables for these shares: the values of the setting and of the baseline, and the interval of
-    the difference.
+    """Return the table columns for these shares: the values of the setting and of the baseline, and the interval of the
+    difference.
     """
     columns: dict[str, float] = {}
     for one in shares:
@@ -355,8 +356,8 @@ def as_shares(rows: Any) -> list[Share]:
 
 
 def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
-    """Return what several settings delivered and broadcast, by name, if it is noteworthy. It is noteworthy if not
-    everything owed to members was delivered, or if the shares of the offered broadcasts differ by more than
+    """Return the delivery and broadcast ratios of several settings in words, if they are noteworthy. They are
+    noteworthy if not everything owed to members was delivered, or if the broadcast ratios differ by more than
     LOSS_MARGIN.
     """
     lines = []
@@ -368,15 +369,15 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
 
 
 def _each(shares: Mapping[str, float]) -> str:
-    """Return the share of each setting. If there are many settings, return only the range of their shares."""
+    """Return the share of each setting in words. If there are many settings, return only the range."""
     if len(shares) > MOST_NAMED:
         return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
     return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())
 
 
 def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, float | None]:
-    """Return the mean delivery ratio of runs and the mean share of the offered broadcasts that they made, computed from
-    their metrics. A value that was not measured is None.
+    """Return the mean delivery ratio and the mean broadcast ratio of runs, computed from their metrics. A ratio that
+    was not measured is None.
     """
     delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
     accepted = [row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))]

@@ -1,7 +1,7 @@
 """Describe the results of a study in sentences, with their certainty and with warnings for readers.
 
-Model     A change is reported as a ratio if there is one, as in figures: in percent up to twice the value, and as a
-          factor beyond. The ratio is the geometric mean over the pairs. The sentence states this if the ratio of the
+Model     A change is reported as a ratio, if one exists: in percent up to twice the value, and as a
+          factor above. The ratio is the geometric mean over the pairs. The sentence states this if the ratio of the
           means differs. If the means differ in the other direction, the difference is reported instead. The test is on
           the difference. If it seems to disagree with the interval of the ratio, the sentence contains the difference
           as well. The words `better` and `worse` are used only if the metric has a direction (metrics/declaration.py),
@@ -117,8 +117,8 @@ def pairing(unpaired: Iterable[str]) -> str:
 
 
 def _infinite(row: Row, unit: str) -> tuple[str, str]:
-    """Return a text for the level and a text for the baseline. Each states in how many runs the metric is infinite,
-    after the mean if the mean is finite.
+    """Return two texts, for the level and for the baseline. Each states in how many runs the metric is infinite, after
+    the mean if the mean is finite.
     """
     words = []
     for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
@@ -129,8 +129,8 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 
 
 def _typical(row: Row) -> str:
-    """Explain how the ratio was averaged, if the ratio of the means suggests a different change. Otherwise return an
-    empty string.
+    """Return an explanation of how the ratio was averaged, if the ratio of the means suggests a different change.
+    Otherwise, return an empty string.
     """
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
     by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
@@ -157,8 +157,8 @@ def _percent(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """Return both ends of an interval in the same form: as factors if at least one end is a factor, and otherwise as
-    percentages.
+    """Return both ends of an interval in the same form: as factors if at least one end is given as a factor, and
+    otherwise as percentages.
     """
     if high >= TIMES:
         return f"{low:.3g} to {high:.3g} times"
@@ -218,21 +218,21 @@ def change_in_numbers(change: Interval) -> tuple[str, str]:
 
 
 def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
-    """Return a table cell for each of these changes, with the change and its interval."""
+    """Return one table cell for each of these metrics, with its change and interval."""
     known = [effect.changes.get(metric) for metric in changed]
     return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
 
 
 def changed_before(effects: Sequence[Effect]) -> list[str]:
-    """Return the metrics of BEFORE_DELAYS that some of these effects change."""
+    """Return the metrics of BEFORE_DELAYS that these effects change."""
     return [metric for metric in BEFORE_DELAYS if any(metric in e.changes and e.changes[metric].mean for e in effects)]
 
 
 def conclusions(
     all_effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary
 ) -> dict[str, str]:
-    """Return a conclusion on the effects on each metric. If one direction of the metric is better, and if factors
-    change what is delivered or broadcast, the conclusion begins with these changes.
+    """Return a conclusion for each metric. If the metric has a better direction, and if factors change what is
+    delivered or broadcast, the conclusion begins with these changes.
     """
     sentences = {}
     for metric, own in by_metric(all_effects).items():
@@ -242,7 +242,7 @@ def conclusions(
 
 
 def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    """Return how the factors change the delivery ratio and the number of refused broadcasts."""
+    """Describe how the factors change the delivery ratio and the number of refused broadcasts."""
     parts = []
     for metric, words in BEFORE_DELAYS.items():
         changes: list[str] = []
@@ -264,8 +264,8 @@ def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: fl
 
 
 def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
-    """Return the largest effect of each factor that changes the metric or may lose deliveries. Also return the largest
-    effect of all. Effects that are certain come first.
+    """Return the largest effect of each factor that changes the metric or may lose deliveries, and the largest effect
+    of all. Effects that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
     changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
@@ -281,8 +281,8 @@ def _is_certain(change: Interval) -> bool:
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
-    """Return the conclusion on the effects on one metric. It begins with the largest effect, such as `The largest
-    effect on delay (s): ...`.
+    """Return the conclusion about one metric. It begins with the largest effect, as in `The largest effect on delay
+    (s): ...`.
     """
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
@@ -301,7 +301,7 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:
-    """Return whether hosts are at the same positions in all replications."""
+    """Return whether hosts move in the same way in all replications."""
     if not isinstance(scenario, Scenario):
         return False
     mobility = scenario.hosts.mobility
@@ -309,8 +309,8 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
-    """Return a line for users about each configuration with one of these labels. `summary` contains the rows of
-    tables/summary. If more than `most` configurations have such a label, return only their number.
+    """Return a warning for each configuration with one of these labels. `summary` contains the rows of tables/summary.
+    If there are more than `most` such configurations, return only their number for each label.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
     if len(rows) > most:
@@ -324,8 +324,8 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
 
 
 def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
-    """Return a line that states what the configurations delivered and broadcast, if this is noteworthy. `broadcast`
-    contains the share of the planned broadcasts that each configuration made.
+    """Return a line about what the configurations delivered and broadcast, if this is noteworthy. `broadcast` contains
+    the share of planned broadcasts that each configuration made.
     """
     delivered = {
         _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-MOST_DEATHS = 200  # maximum number of processes that may die in one batch of runs
+MOST_DEATHS = 200  # maximum number of processes that may die during a batch of runs
 QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # These options suit a Java that does little work itself.
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
@@ -57,7 +57,7 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         # Without this setting, Spark would create the warehouse in the current folder.
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
-        # For fewer paths than this, listing them is faster without a job.
+        # Below this number of paths, listing them without a job is faster.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -98,9 +98,9 @@ def is_installed() -> bool:
 def spark_session(
     spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
-    """Open a Spark session for one command, without log output. If the master is local, it uses only the loopback
-    interface. An open session is used unchanged. `java_options` replace the options that make the Java of a local
-    master start faster. `failures` is the number of failures of a task after which Spark gives up.
+    """Open a Spark session for one command, without log output. A local master uses only the loopback interface. An
+    open session is used unchanged. By default, a local Java loads its classes from an archive; `java_options` replace
+    the options for this. Spark gives up when a task has failed `failures` times.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -116,11 +116,12 @@ def spark_session(
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    logging.getLogger("py4j").addHandler(logging.NullHandler())  # The library py4j logs tracebacks if Java ends first.
+    # Without a handler, py4j prints tracebacks if Java ends first.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
     logging.getLogger("py4j").propagate = False
-    # This logger writes each refusal of SQL as JSON, including the traceback of Java.
+    # Otherwise, this logger writes each refusal of SQL as JSON, including the traceback of Java.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    # The root logger also receives messages of py4j.
+    # The root logger also receives messages from py4j.
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
@@ -157,7 +158,7 @@ def _give_package(session: SparkSession) -> None:
     if str(context.master).startswith("local"):
         return
 
-    # This function is sent to the workers with its code, because the package is not installed there yet.
+    # The code of this function is sent to the workers, because they do not have the package yet.
     def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if find_spec("mobilenet") is None:
             yield from batches
@@ -168,7 +169,7 @@ def _give_package(session: SparkSession) -> None:
 
 def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
     """Call a function on the workers of a session, and return the rows that it yields. There are twice as many tasks as
-    cores, and every worker will very probably get at least one task.
+    cores, so every worker very probably receives at least one task.
     """
     tasks = 2 * session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
@@ -193,7 +194,7 @@ def _finish(session: SparkSession) -> None:
 
 
 def _end(session: SparkSession) -> None:
-    """End Java after a signal or an error. A second signal cannot interrupt this and leave a Java process running."""
+    """End Java after a signal or an error. A second signal cannot interrupt this and leave a Java process behind."""
     with deaf():
         stop = in_thread(session.stop)
         wait([stop], ENDS_WITHIN_S)
@@ -217,8 +218,8 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """Start Spark in a separate thread. In the main thread, Spark would take over SIGINT, and wait for minutes if the
-    master does not answer.
+    """Start Spark in a separate thread. In the main thread, Spark would handle SIGINT itself, and wait for minutes if
+    the master does not answer.
     """
     from pyspark.sql import SparkSession
 
@@ -269,7 +270,7 @@ def require_spark(spark: Spark) -> None:
 
 def package_archive(folder: Path) -> Path:
     """Return mobilenet as a zip file for executors that lack it. Its dependencies must be installed there. The archive
-    includes the compiled modules, which are used if machine and Python are the same.
+    includes the compiled modules, which are used if the machine type and Python version match.
     """
     source = Path(__file__).parents[2]
     archive = folder / "mobilenet.zip"
@@ -281,7 +282,7 @@ def package_archive(folder: Path) -> Path:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Suppress the output of the launcher and of the log system, which is not useful."""
+    """Suppress the output of the launcher and the log system."""
     if os.environ.get("MOBILENET_DEBUG"):
         yield
         return

@@ -38,12 +38,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Samples = tuple[Values, Values | None]  # one sample, or two samples that are compared
 
-# Growth of a backlog over half a window, relative to its mean, above which no mean exists. The value is 2/3 for a
+# No mean exists if the backlog grows by more than this over half a window, relative to its mean. The value is 2/3 for a
 # backlog that grows steadily from zero.
 RUNS_AWAY = 0.25
-ENOUGH_TO_BE_SURE = 5  # number of replications that are needed before a configuration may be said to have no mean
+ENOUGH_TO_BE_SURE = 5  # A configuration may be said to have no mean only after this many replications.
 MOST_PAIRS = 1_000_000
-# The number of further replications is estimated such that they detect the present difference with this probability.
+# The estimated number of further replications detects the present difference with this probability.
 POWER = 0.8
 
 
@@ -78,7 +78,7 @@ def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval
 
 
 def _t_quantile(share: float, degrees: float) -> float:
-    # This function computes stats.t.ppf, but importing scipy.stats would take a second.
+    # This is the function behind stats.t.ppf, but importing scipy.stats would take a second.
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, share))
@@ -110,7 +110,7 @@ def compare_means(
     if np.all(values > 0) and np.all(baseline > 0):
         logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
         ratio, low, high = map(math.exp, _mean_and_ends(*logs, confidence))
-        if margin is not None:  # The equivalence is decided by two one-sided tests.
+        if margin is not None:  # Two one-sided tests decide about equivalence.
             above = t_test(*logs, math.log1p(-margin), "greater")
             equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
     means, difference = (float(np.mean(values)), float(np.mean(baseline))), _mean_and_ends(*samples, confidence)
@@ -135,7 +135,7 @@ def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> t
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
     """Return the p value of the t test that the mean equals `at`. With `other`, return the p value of Welch's test that
-    the mean exceeds the other mean by `at`. If the values do not vary, the p value is 0 or 1.
+    the difference of the two means equals `at`. If the values do not vary, the p value is 0 or 1.
     """
     from scipy import stats
 
@@ -159,11 +159,11 @@ def holm(p_values: list[float]) -> list[float]:
 
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
-    """Return how many pairs would probably decide the comparison, either by finding a difference as large as the
+    """Return how many pairs would probably decide the comparison, either by detecting a difference as large as the
     present one, or by showing equivalence.
 
-    Return None for more than a million pairs. If there are no ratios, for example because a value is 0, only a
-    difference can be found, because the margin applies to ratios.
+    Return None if more than a million pairs are needed. If there are no ratios, for example because a value is 0, only
+    a difference can be detected, because the margin applies to ratios.
     """
     differences = values - baseline  # The test uses the differences, while the margin applies to the ratios.
     if np.std(differences, ddof=1) == 0:
@@ -179,13 +179,13 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
 
 
 def _pairs_needed(effect: float, level: float) -> int:
-    """Return the smallest number of pairs, at least 2, with which a one-sided t test at `level` finds `effect` with
+    """Return the smallest number of pairs, at least 2, with which a one-sided t test at `level` detects `effect` with
     probability POWER. `effect` is a mean difference in standard deviations. Return MOST_PAIRS + 1 if even MOST_PAIRS
     pairs are not enough.
     """
     from scipy.special import nctdtr
 
-    # The function nctdtr has no result for larger effects, which two or three pairs always show.
+    # The function nctdtr returns no result for larger effects, which two or three pairs always detect.
     effect = min(effect, 1e6)
 
     def power(pairs: int) -> float:
@@ -196,11 +196,11 @@ def _pairs_needed(effect: float, level: float) -> int:
 
 
 FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # number of runs at the first look, and growth factor from each look to the next
-EARLY_LOOKS = 8  # The first looks get about the same share of the error; the share of later looks decreases.
+EARLY_LOOKS = 8  # The first looks receive nearly equal shares of the error; the shares of later looks decrease.
 
 
 class Bounds(NamedTuple):
-    """The ends of an interval. Each end is exceeded with the given probability of error."""
+    """The ends of an interval. The true value is beyond each end with the given probability of error."""
 
     mean: float
     low: float
@@ -221,7 +221,7 @@ def share_of_look(number: int) -> float:
 
 
 def skewed_bounds(values: Values, error: float) -> Bounds:
-    """Return bounds of the mean of independent values. Each bound is exceeded with a probability of `error`.
+    """Return bounds of the mean of independent values. The mean is beyond each bound with a probability of `error`.
 
     The bounds are Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic.
     A bound moves outwards by the full skewness of the values, but inwards only by the part that exceeds two standard
@@ -253,10 +253,10 @@ def _hall(y: float, skewness: float, n: int) -> float:
     return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
-RARE = 0.05  # By default, outcomes that occur in a smaller share of runs may be missed.
-LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of this share
+RARE = 0.05  # By default, verdicts may miss outcomes that occur in a smaller share of runs.
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of the share that users may choose
 ENOUGH = 8  # With at least this many contradicting runs, the variance is reliable.
-OF_RARE = 0.25  # the share of the error that covers outcomes which are not rare but have not been seen
+OF_RARE = 0.25  # share of the error for unseen outcomes that are not rare
 
 
 class Error(NamedTuple):
@@ -268,8 +268,8 @@ class Error(NamedTuple):
 
 
 def unseen(n: int, contradicting: int, error: Error) -> float:
-    """Return the share of contradicting outcomes that a verdict from n runs must allow for, in addition to the
-    variance. If the share is 0, the bound neglects rare outcomes.
+    """Return the share of runs with contradicting outcomes that a verdict from n runs must allow for, in addition to
+    the variance. If the share is 0, the bound neglects rare outcomes.
     """
     # With ENOUGH contradicting runs, only outcomes that no run has shown are unseen.
     k = contradicting if contradicting < ENOUGH else 0
@@ -279,7 +279,7 @@ def unseen(n: int, contradicting: int, error: Error) -> float:
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
-    """Return whether an outcome is rare, if n runs have shown it `seen` times."""
+    """Return whether an outcome that occurred in `seen` of n runs is rare."""
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
@@ -311,8 +311,8 @@ def assumption(rare: float) -> str:
 
 
 def _largest_share(n: int, seen: int, error: float) -> float:
-    """Return the largest share of an outcome for which at most `seen` of n runs show the outcome with probability
-    `error`.
+    """Return the largest share of an outcome for which the probability of seeing the outcome at most `seen` times in n
+    runs is `error`.
     """
     from scipy.special import betaincinv
 
@@ -341,13 +341,13 @@ def mser5(series: Values) -> int | None:
 
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
-    """Return whether a quantity grows without end. `slopes` contains one slope per replication (relative_slope)."""
+    """Return whether a quantity grows without end. `slopes` contains the relative_slope of each replication."""
     is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
     return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:
-    """Return whether a quantity grows in each run as fast as grows() requires of the mean, while there are too few runs
+    """Return whether a quantity grows in each run as fast as grows() requires of the mean, but there are too few runs
     to be sure. A few short runs whose buffers are still filling show the same growth.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
@@ -355,23 +355,23 @@ def may_grow(slopes: Values) -> bool:
 
 def relative_slope(times: Values, levels: Values) -> float:
     """Return the growth of a straight line fitted to a series, over the length of the series. The growth is relative to
-    the mean level unless that is 0.
+    the mean level, unless the mean is 0.
     """
     if len(times) < 3:
         return 0.0
     mean = float(np.mean(levels))
     if mean == 0:
         return 0.0
-    # These are least squares, as in the function linregress of SciPy.
+    # This is a least-squares fit, as in SciPy's linregress.
     of_times, together, _, _ = np.cov(times, levels, bias=True).flat
     return float(together / of_times) * float(times[-1] - times[0]) / mean
 
 
 def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]) -> list[float | None]:
-    """Return the values within which each of these shares of the observations occurred (Kaplan-Meier). For a censored
-    value, only a lower bound is known.
+    """Return the value within which each of these shares of the observations occurred (Kaplan-Meier). For a censored
+    observation, only a lower bound is known.
 
-    The value is None if the share was never reached.
+    The result is None for a share that was never reached.
     """
     if not len(values):
         return [None] * len(shares)
@@ -380,7 +380,7 @@ def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]
 
         curve = stats.ecdf(stats.CensoredData(uncensored=values, right=censored)).cdf
         quantiles, probabilities = curve.quantiles, curve.probabilities
-    else:  # The same computation without scipy, whose import takes a quarter of a second.
+    else:  # This does the same without scipy, whose import takes a quarter of a second.
         quantiles, counts = np.unique(values, return_counts=True)
         probabilities = np.cumsum(counts) / len(values)
     reached = np.searchsorted(probabilities, shares)

@@ -102,7 +102,7 @@ class Store:
         return self.path / "failed"
 
     def clear_notes(self) -> None:
-        """Remove all notes about runs that failed or were in progress. These runs are then planned again."""
+        """Remove all notes about failed runs and runs in progress. These runs are then planned again."""
         for folder in (self.failed, self.path / "starting"):
             for note in folder.iterdir():
                 remove(note)
@@ -145,11 +145,11 @@ class Store:
             os.close(lock)
 
     def failed_runs(self) -> list[str]:
-        """Return `run: reason` for each run that failed according to the table of runs."""
+        """Return `run: reason` for each failed run in the table of runs."""
         return [f"{row['run']}: {row['error']}" for row in read_rows(self.path, "runs") if row["state"] == "failed"]
 
     def violated_runs(self) -> list[str]:
-        """Return the runs with a violated verdict according to the tables."""
+        """Return the runs whose verdict is violated, according to the tables."""
         return [row["run"] for row in read_rows(self.path, "tables/runs") if row["verdict"] == "violated"]
 
 
@@ -203,7 +203,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:
-    """Return the scenario of a configuration. Each process reads it only once."""
+    """Return the scenario of a configuration, which each process reads only once."""
     file = study / KEPT.format(number)
     return _read(file, file.stat().st_mtime_ns)
 
@@ -250,8 +250,8 @@ def write_configuration(
 
 
 def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
-    """Return an error that states how the existing scenario differs from the requested one, or None. The code of the
-    scenarios is not run.
+    """Return an error that states how the existing scenario differs from the requested one, or None if they are the
+    same. The code of the scenarios is not run.
     """
     file = target / "scenario.yaml"
     if others := [name for name in changed if name != file.name]:
@@ -277,12 +277,12 @@ def _is_damaged(file: Path, expected: bytes) -> bool:
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
-    """Return all differences between two scenarios. Each contains a key and its two values."""
+    """Return all differences between two scenarios, each as a key and its two values."""
     return list(differences(before.model_dump(), after.model_dump()))
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield all differences between two mappings. Each contains a key, the old value and the new value."""
+    """Yield all differences between two mappings, each as a key, the old value and the new value."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
@@ -291,7 +291,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
 
 def _was_just_begun(path: Path) -> bool:
-    """Return whether the folder contains only files that `create` writes before the name of the study."""
+    """Return whether the folder contains only files that `create` writes before study.yaml."""
     if not path.is_dir():
         return False
     remove_dead(path)
@@ -336,7 +336,7 @@ def require_same(path: Path, study: Study) -> None:
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """Return the differences between two studies that affect the number or the contents of runs."""
+    """Return the differences between two studies that affect the number or the content of runs."""
     before, now = (
         one.model_dump(include={"seed", "first_seed"})
         | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
@@ -352,8 +352,8 @@ def record_failure(folder: Path, run: str, error: str) -> None:
 
 
 def fault(directory: Path) -> str | None:
-    """Return one line that describes the first file of a study that a program could not read correctly, or None. All
-    files are read.
+    """Read all files of a study. Return one line about the first file that a program could not read correctly, or
+    None.
     """
     if not (directory / "study.yaml").is_file():
         return None

@@ -39,8 +39,8 @@ from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
 
 STUDIES = Path("studies")
-# Wall time of a study with few runs, besides the runs themselves: the start of Spark, its first task, the tables and
-# the end.
+# Approximate wall time that a study with few runs needs besides its runs: to start Spark, run its first task, write the
+# tables, and end.
 SPARK_S = 10.0
 
 
@@ -55,8 +55,8 @@ class Result:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME, where NAME is the name of the study or, if it has none, of its file. For study.yaml in the
-    directory of a study, return this directory.
+    """Return studies/NAME, where NAME is the name of the study or, if it does not have one, of its file. For the
+    study.yaml in the directory of a study, return this directory.
     """
     if study.is_kept:
         return study.folder
@@ -115,9 +115,7 @@ def _require_metrics(study: Study) -> None:
 
 
 def require_metric(study: Study, metric: str) -> None:
-    """Raise an error for an unknown metric before anything is run. The metrics of processes depend on their
-    protocol.
-    """
+    """Raise an error for an unknown metric before any run begins. The metrics of processes depend on their protocol."""
     scenario = study.base()
     if metric in DELAY_SHARES:
         if not scenario.record.causes:

@@ -30,11 +30,11 @@ COLUMNS = (
     | dict.fromkeys(("configuration", "replication", "seed", "n", "infinite", "deliveries"), pa.int64())
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
-# These labels are explained in tables.py.
+# The module tables.py explains these labels.
 UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"
 KEYS = ["configuration", "replication"]  # columns that identify a run
 SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
-# Handoffs without an interruption have special values, which metrics/mobile.py explains.
+# Handoffs without an interruption contain special values, which metrics/mobile.py explains.
 HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
 TABLES: dict[str, dict[str, pa.DataType]] = {
@@ -99,7 +99,7 @@ def read_rows(directory: Path, name: str) -> Rows:
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet file by its path and not as an open file, because Python may abort after pandas has opened it
+    """Read a Parquet file by its path. Python may abort if it reads from an open file after pandas has opened one
     (arrow issue 50482).
     """
     try:
@@ -119,13 +119,13 @@ def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFr
 
 
 def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return metrics by configuration and replication. A value that was not measured is NaN. Raise StudyError if a
-    table is damaged.
+    """Return metrics by configuration and replication. A missing value is NaN. Raise StudyError if a table is
+    damaged.
     """
     return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
 
 
 def missing_runs(directory: Path) -> str | None:
-    """Return a note on how many runs the tables of a study cover. Return None if the tables cover all runs."""
+    """Return a note on how many runs the tables of a study cover, or None if they cover all runs."""
     count, done = (read_parquet(directory / f"{name}.parquet", ["run"]).num_rows for name in ("runs", "tables/runs"))
     return None if done == count else f"unfinished: these numbers cover {done} of {count} runs"

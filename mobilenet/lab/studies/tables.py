@@ -61,7 +61,7 @@ NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
     | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
     | {"infinite": pa.int64()}
-)  # The column `bucket` contains a bucket of time or the bin of a delay. The name of a LABEL row is the label itself.
+)  # The column `bucket` contains a bucket of time or the bin of a delay. In a LABEL row, the name is the label itself.
 
 
 def write_tables(
@@ -113,7 +113,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
     rows = rows.sort_by("replication")
     metrics = pd.DataFrame(map(metrics_of, rows["metrics"].to_pylist()), dtype=float)
     numbers = [(METRIC, name, None, *_interval(metrics[name].dropna(), confidence)) for name in sorted(metrics)]
-    # There is one row per run and one column per buffer. Each cell contains the sizes in all buckets of time.
+    # The frame has one row per run and one column per buffer. Each cell contains the sizes in all buckets of time.
     buffers = pd.DataFrame(map(dict, rows["buffers"].to_pylist()))
     for name in sorted(buffers):
         sizes = pd.DataFrame(buffers[name].dropna().tolist(), dtype=float)
@@ -128,7 +128,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
 
 
 def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
-    """Return the column `n` of NUMBERS and all columns after it, computed from one value of each run."""
+    """Return the column `n` of NUMBERS and all later columns, computed from one value per run."""
     values: Values = series.to_numpy()
     if infinite := int(np.isinf(values).sum()):
         return len(values), None, None, None, None, infinite
@@ -176,8 +176,8 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 def tables_of_what_is_there(directory: Path) -> str | None:
     """Compute the tables of a study again if runs have been added. Return a description of what is missing, or None.
 
-    The tables of a killed or running study can therefore be inspected. Raise StudyError if the folder does not contain
-    a study.
+    Users can thus inspect the tables of a killed or running study. Raise StudyError if the folder does not contain a
+    study.
     """
     store = open_store(directory)
     parts = index(store.measured, store.study.kind)
@@ -223,7 +223,7 @@ def _write_results(store: Store, results: pa.Table, width_s: pd.Series) -> set[i
 
 
 def _write(store: Store, name: str, rows: pd.DataFrame, metrics: Sequence[str] = ()) -> None:
-    """Write a table in which the levels of each configuration follow the first column."""
+    """Write a table. The columns of the levels follow the first column."""
     import pandas as pd
 
     of_each = pd.DataFrame([one.row() for one in store.configurations], dtype=object)

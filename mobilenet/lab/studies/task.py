@@ -1,6 +1,6 @@
 """Make or check a batch of runs on a Spark worker.
 
-Model     For each run, a task leaves a complete run directory or a note with the reason why there is none. It writes
+Model     For each run, a task leaves a complete run directory, or a note that states why the run failed. It writes
           its measurements as a part (parts.py). Repeating a task is harmless: complete runs are not computed again, and
           the seed determines the content. The name of a run is put into starting/ before the run begins. So a run that
           kills its process is recognized when Spark gives the batch to another process, and is skipped after ATTEMPTS
@@ -36,14 +36,14 @@ from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
-ATTEMPTS = 2  # After a run has killed this many processes, it counts as failed.
-COUNTED = "run string, digest string"  # digest of the manifest of the run
+ATTEMPTS = 2  # A run that has killed this many processes counts as failed.
+COUNTED = "run string, digest string"  # columns of a counted run: its name and the digest of its manifest
 SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this `kind`. The results are written to the folder, and are
-    not part of the rows that are yielded.
+    """Make the runs of the study in `folder`, which is of this `kind`. The results are written to the folder instead of
+    being yielded.
     """
     not_for_programs()
     for batch in batches:
@@ -75,8 +75,8 @@ def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
 
 
 def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
-    """Make runs. If a run fails, write the reason to failed/ immediately. Users who follow the study can then see
-    it.
+    """Make runs. If a run fails, immediately write the reason to failed/, where users can see it while the study
+    runs.
     """
     failed, rows = folder / "failed", []
     for one in runs:
@@ -104,7 +104,7 @@ def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
     scenario = configured_scenario(folder, planned.configuration)
     if not (directory.is_dir() and is_done(directory, planned.seed)):
         mark = folder / "starting" / planned.id
-        attempts = mark.stat().st_size if mark.exists() else 0  # number of processes that did not finish the run
+        attempts = mark.stat().st_size if mark.exists() else 0  # number of processes that did not finish this run
         if attempts >= ATTEMPTS:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")

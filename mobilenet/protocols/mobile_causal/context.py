@@ -4,7 +4,7 @@ Source      Wilhelm, Arantes, Sens (2020), section IV.A, "structure associated t
             docs/protocols/mobile-causal.md, Contexts
 Names       h -> Contexts, Ses_j -> ses, seq_hj -> seq_h, seq_Cj and seq_ACK -> nxt, m_ndj -> rec and undelivered,
             seq_C0j -> bound, H_lockj -> state, CoRequestj -> pend, RBufferj -> rbuf
-Assumes     changes of `skip` and `rbuf` are reported (index_skip, clear_rbuf): both are counted
+Assumes     changes of `skip` and `rbuf` must be reported (index_skip, clear_rbuf), for the values over all hosts
 Deviations  F5   m_nd becomes numbers nxt..base-1 below the stream: a position never needs to be interpreted
             F10  rq: a request is named by its session and a number of the requesting station
             F9b  pend: all requests that came too early, where print has one slot
@@ -48,12 +48,12 @@ class Context:
     have: set[int] = field(default_factory=set)  # repair: numbers above nxt that are in the host's RBuffer
     direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent only to this host
     copied: dict[int, int] = field(default_factory=dict)  # repair: number -> when a copy was last sent to this host
-    missed: int = 0  # repair: how many numbers of the stream the host did not receive at first in this session ...
-    counted: int = 0  # ... counted up to this number
+    missed: int = 0  # repair: how many numbers of the stream below `counted` the host missed at first in this session
+    counted: int = 0  # repair: the first number of the stream that `missed` does not cover yet
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs that arrived out of order, number -> body
     # requests with higher sessions that arrived while this station did not own the host
     pend: list[Req1] = field(default_factory=list)
-    answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only their number matters
+    answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only the size of this set matters
     peer: int = -1  # the station at the other end of the handoff
     grq: Request | None = None  # the request that was granted
     bound: int = 0  # this station's seq_C when Rsp1 was sent or received
@@ -64,7 +64,7 @@ class Context:
 
     @property
     def low(self) -> int | None:
-        """The oldest number of the stream that must be kept for this host, or None if it needs no number."""
+        """The oldest number of the stream that must be kept for this host, or None if it needs none."""
         if self.expired:
             return None
         if self.state is State.OWN or self.state is State.REL:

@@ -24,8 +24,7 @@ from .selective_station import SelectiveStation
 from .stable_storage import Stable
 from .station import Station
 
-# The smallest spread of the factors of an interval. With equal intervals, two hidden hosts would collide again and
-# again.
+# The minimum spread of an interval's random factor. With equal intervals, two hidden hosts would collide repeatedly.
 LEAST_SPREAD = 0.2
 
 
@@ -69,7 +68,8 @@ class MobileCausal(Declaration):
     @staticmethod
     def longest_wait_s(p: MobileCausalParameters, hosts: int, frame_s: float) -> float:
         repeated_s = max(p.heartbeat_s, p.control_interval_s, p.resend_first_s, p.resend_full_s)
-        batch_s = p.mac_backlog * 2 * frame_s  # including what others send meanwhile; the resender then pauses
+        # a batch, including frames that others send meanwhile; the resender then pauses
+        batch_s = p.mac_backlog * 2 * frame_s
         return max(repeated_s * p.resend_jitter_high, batch_s / p.resend_share, p.ack_max_s, p.forwarding_jitter_s)
 
     @staticmethod
@@ -98,7 +98,7 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
-        """Return the size of the longest of AppSh with all hosts in M_d, InitAck with a full skip set, and AckC."""
+        """Return the maximum size of AppSh with all hosts in M_d, InitAck with a full skip set, and AckC."""
         longest: tuple[Any, ...] = (
             AppSh(0, MessageId(0, 0), payload_bytes, tuple(range(hosts))),
             AppCo(0, 0, 0, MessageId(0, 0), payload_bytes),
@@ -109,12 +109,12 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def hops_per_join(p: MobileCausalParameters, stations: int, mean_hops: float) -> float:
-        """Return the number of messages of a join: Req1, which floods the tree (A2:36), and one answer from each
-        station (A4:54).
+        """Return how many transmissions over links a join causes: Req1, which floods the tree (A2:36), and one answer
+        from each station (A4:54).
         """
         return stations - 1 + stations * mean_hops
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
-        """Return the rate at which a whole window is resent in every shortest interval."""
+        """Return the rate if a whole window is resent in every interval, and all intervals are as short as possible."""
         return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

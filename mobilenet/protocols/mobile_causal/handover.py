@@ -2,7 +2,7 @@
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 4 lines 54-103 and section IV.D; the repaired rules: docs/protocols/mobile-causal.md
-Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as in the paper; Nothing and Objection are answers that it lacks; see
+Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as in the paper; Nothing and Objection are answers that the paper lacks; see
             context.py
 Assumes     a causal backbone: what was sent or delivered at the sender of x before x is delivered before x, for
             broadcasts and unicasts together. A FIFO tree is causal if its nodes forward a message before they handle
@@ -26,8 +26,8 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
                              on its way. Here only the owner objects to init requests
             F9d  A4:99       Delete names a session, and the test is strict, so that a stale requester never goes away.
                              Here an objection names the exact request
-            F9e  -           two requesters wait for each other if no station owns the host. Here the lower one gets
-                             Nothing at once
+            F9e  -           two requesters wait for each other if no station owns the host. Here the one with the lower
+                             session receives Nothing at once
             F10  A4:54,69    a session does not identify a request: a late init after a leave creates the requester
                              again, the old Rsp1 fits, and the requester waits forever. Here the identity is (Ses,
                              station counter)
@@ -39,7 +39,7 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
                              in print, a station relays a message for another station without returning before the code
                              that follows, and repeats Delete. Here the backbone does both
             F17  A2:31-38    in one reading of A2:36, a station that knows the host already does not send Delete. Here a
-                             join asks all stations, and each drops what it has of older sessions
+                             join asks all stations, and each drops its state of older sessions
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Handover:
     # --- the requester
 
     def request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
-        """Request a handover for a waiting context: keep the stream from here on, and ask all stations."""
+        """Create a waiting context and request a handover: keep the stream from now on, and ask all stations."""
         rq = Request(ses, next(self._numbers))  # F10
         c = Context(
             host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,
@@ -95,7 +95,7 @@ class Handover:
         return c if c is not None and c.state in states and c.rq == rq else None  # F10
 
     def on_nothing(self, source: int, m: Nothing) -> None:
-        """upon reception of Nothing: `source` has nothing of h, or no longer has"""
+        """upon reception of Nothing: `source` has no state of h (any more)"""
         c = self._waiting(m.host, m.rq, *REQUESTING)
         if c is not None:
             c.answers.add(source)

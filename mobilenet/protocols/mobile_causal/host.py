@@ -190,7 +190,7 @@ class Host:
         self._send_control()  # A1:9
 
     def _control_message(self) -> Join | Init | Leave | None:
-        """Return the message that this state repeats until it is answered."""
+        """Return the message that the host repeats in this state until it is answered."""
         stable, me = self.stable, self._port.me
         if stable.status is Status.JOIN:
             return Join(me, stable.ses, next(iter(stable.sbuf), stable.seq_h), self._cookie)  # A1:5, F11

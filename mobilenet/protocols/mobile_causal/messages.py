@@ -8,7 +8,7 @@ Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_
 Units     bytes. A skip set takes one bit for each number from `base` to its last number. Each wireless message carries
           a station, which is its receiver or its sender. The port keeps the station with the message (`to`, `sender`);
           its bytes are counted here
-Body      an int: the declared payload bytes. No code looks into the payload
+Body      an int, the number of payload bytes. The content of the payload is not represented
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ..port import MessageId
 
 STATION = 4
 UDP_PAYLOAD = 1472  # the payload of one Ethernet frame: 1500 bytes less the IP and UDP headers
-ACKS_PER_FRAME = (UDP_PAYLOAD - STATION) // (4 + 8)  # of AckC, which has a host and a number for each acknowledgement
+# in one AckC, which contains a host and a number for each acknowledgement
+ACKS_PER_FRAME = (UDP_PAYLOAD - STATION) // (4 + 8)
 NO_SESSION = -1  # LC before the first init_ACK of a membership
 
 wireless = message(head=STATION)

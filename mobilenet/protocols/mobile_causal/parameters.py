@@ -33,11 +33,11 @@ ONLY = {
         "retry_s",
     ),
 }
-LOOKS = 8  # how many times in each T (IV.E) a station checks whether a host has been silent
+LOOKS = 8  # how many times in each T (IV.E) a station checks for silent hosts
 
 
 class MobileCausalParameters(BaseModel):
-    """The mobile causal broadcast of the paper."""
+    """Causal broadcast for mobile hosts, after Wilhelm, Arantes, Sens (2020)."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 

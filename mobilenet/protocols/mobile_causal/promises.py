@@ -1,13 +1,14 @@
 """Checks of what the mobile causal broadcast promises beyond causal order: sessions, silences and forgotten hosts.
 
 Checks    sessions are as in verify/broadcasts/conduct.py
-          no message that others delivered during a silence contradicts this silence, after which a station gives up
-          a host
+          if a station gives up a host after a silence, no other host delivered, during that silence, a message that the
+          host broadcast in it
           a station checks its hosts periodically. At the first check after T, it gives up the hosts that were with it
           when they were last heard. It does not give up a host twice unless the host was heard in between
-          a host that is down for longer than T and one period is given up by its station. A host that was given up
-          has a gap by the end of the first handoff that begins later, unless it leaves before
-          a station does not give up a host that was with another station then, and was not on its way to this one
+          a host that is down for longer than T and one period is given up by its station. A host that was given up has
+          a gap by the end of the first handoff that begins later, unless it leaves first
+          a station does not give up a host that, when last heard, was with another station and not on its way to this
+          one
           a station forgets a host completely no sooner than stub_lifetime_s after it could give the host up
 Model     only the station with which a host is confirmed hears the host, because no other station accepts its messages.
           A message that the host broadcasts during a silence, and that another host delivers during it, must have
@@ -46,7 +47,7 @@ def _gives_up(run: Evidence) -> bool:
 
 
 def _silences(run: Evidence) -> str | None:
-    """Return the first silence that contradicts the checks or the deliveries, or whose beginning or end is missing."""
+    """Return the first error about silent hosts: one given up wrongly, too late or never, or a missing gap."""
     table, expected = run.events, run.of_hosts
     assert expected is not None
     after_ns = round(run.promises["gap_after_s"] * SECOND)
@@ -67,7 +68,7 @@ def _silences(run: Evidence) -> str | None:
 
 
 def _early_forgetting(run: Evidence) -> str | None:
-    """Return the first host that every station forgot before any station could forget it."""
+    """Return the first host that was forgotten before any station was allowed to forget it."""
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
     lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
@@ -94,7 +95,7 @@ def _early_forgetting(run: Evidence) -> str | None:
 
 
 def _contradiction(table: Table, expired: np.ndarray) -> str | None:
-    """Return the first silence during which others delivered what the host broadcast in it."""
+    """Return the first silence during which other hosts delivered a message that the silent host broadcast in it."""
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed_spans(table)
     for row, station, text in zip(
@@ -117,13 +118,14 @@ def _contradiction(table: Table, expired: np.ndarray) -> str | None:
 
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
-    """Return the first host that was down long enough to be given up by its station, but was not given up."""
+    """Return the first host that was down long enough for its station to give it up, but was not given up."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     # for each host that is up: when its session began, and which station confirmed it
     session: dict[str, tuple[int, str | None]] = {}
-    down: dict[str, tuple[int, int, str]] = {}  # for each host that is down and was with a station
-    given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
+    # host that crashed at its station -> (beginning of its session, crash, station)
+    down: dict[str, tuple[int, int, str]] = {}
+    given_up: dict[tuple[str, str], int] = {}  # (station, host) -> when the station last gave up the host
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
         if event == "expire":
             given_up[node, json.loads(text)["host"]] = now_ns
@@ -159,8 +161,8 @@ def _missing_gap_problem(events: Table) -> str | None:
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
     owed: dict[str, tuple[int, str]] = {}  # host -> when it was given up, and by which station
-    begun: dict[str, int] = {}  # when its handoff began
-    ended: dict[str, tuple[int, str]] = {}  # host -> why a gap is due, for a handoff that ended in this nanosecond
+    begun: dict[str, int] = {}  # host -> when its last handoff began
+    ended: dict[str, tuple[int, str]] = {}  # host -> (end of a handoff, report that its gap is missing)
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
         for ended_ns, why in ended.values():
             if ended_ns < now_ns:
@@ -189,8 +191,8 @@ def _missing_gap_problem(events: Table) -> str | None:
 
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
-    """Return the first host that was given up by a station with which it was neither confirmed when it was last heard
-    nor opening a session.
+    """Return the first host that the wrong station gave up: when last heard, the host was neither confirmed with it nor
+    opening a session with it.
     """
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
     columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
@@ -211,8 +213,8 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
 
 
 def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
-    """Return the stations that can have heard the host as one of theirs at that time. None means any station, because
-    the record does not contain sessions of hosts that have not joined yet.
+    """Return the stations that may have served the host at that time. None means any station, because the record does
+    not contain sessions of hosts that have not joined yet.
     """
     stations: set[str] | None = None
     for at_ns, event, station in history:

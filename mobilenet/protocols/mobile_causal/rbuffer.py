@@ -37,7 +37,7 @@ class RBuffer:
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
-        """Return whether the host still waits for this number, which it has not delivered, from the stream."""
+        """Return whether the host still needs this number, which it has not delivered, from the stream."""
         return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:

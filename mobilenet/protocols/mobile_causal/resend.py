@@ -66,7 +66,7 @@ class Resender(Generic[Key]):
         self._timer = port.timer(self._on_due)
         self._state: dict[Key, int] = {}
         self._copies: dict[Key, Any] = {}  # the copies that are in the radio's queue
-        # the current batch: copies that are not the first ones. They stay after forget()
+        # The current batch of retransmitted copies in the radio's queue. forget() does not remove them.
         self._waiting_copies: dict[Key, Any] = {}
         self._heap: list[tuple[int, Key]] = []  # (due, key), with stale entries
         self._ready: list[Key] = []  # another heap, oldest message first

@@ -99,7 +99,7 @@ class SelectiveHost(Host):
             self._look_for_gaps(NOTHING, self._rbuf.base - 1)
 
     def _on_have(self, m: Have) -> None:
-        """Handle the report of another host of this cell about the messages that it has received."""
+        """Handle another host's report of the messages that it has received in this cell."""
         if not self._connected or m.station != self._session_station or m.station != self._cell:
             return
         self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)  # R5

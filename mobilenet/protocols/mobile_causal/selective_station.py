@@ -67,7 +67,7 @@ class SelectiveStream(CellStream):
             self._resender.first((number, c.host), AppOne(c.host, number, item.id, item.body))
 
     def _one_by_one(self, lacking: list[Context], number: int) -> bool:
-        """Return whether each of these hosts gets a first copy of its own."""
+        """Return whether each of these hosts receives its own first copy."""
         if len(lacking) == 1:
             return True
         if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:
@@ -80,7 +80,7 @@ class SelectiveStream(CellStream):
         self._forget_direct(c, c.direct & c.have)
         p, now = self._p, self._port.now
         last = have[-1] if have else c.nxt
-        released = self._waiting[0][1] if self._waiting else self.next_number  # all lower numbers have been handed over
+        released = self._waiting[0][1] if self._waiting else self.next_number  # the resender has all lower numbers
         for number in range(c.nxt, min(released, c.nxt + p.window)):
             if number in c.have or number in c.skip:
                 continue
@@ -112,12 +112,12 @@ class SelectiveStream(CellStream):
         c.direct = c.direct - numbers
 
     def begin_session(self, c: Context) -> None:
-        """Forget what the host had received in the previous session, because a new session begins empty."""
+        """Forget what the host had received in the previous session, because its RBuffer is now empty."""
         self._forget_direct(c, c.direct)
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
     def _hosts_lacking(self, number: int, most: int) -> list[Context]:
-        """Return the connected hosts that are not silent and may lack this number of the stream."""
+        """Return up to `most` connected hosts that are not silent and may lack this number of the stream."""
         now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
             if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:

@@ -2,8 +2,8 @@
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithms 2 and 3, and Algorithm 4 lines 51-53; the repaired rules: docs/protocols/mobile-causal.md
-Names       see context.py. The parts of a station, each of which knows only the earlier ones: contexts (context.py),
-            the cell's stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
+Names       see context.py. The parts of a station, each of which uses only the earlier ones: contexts (context.py), the
+            cell's stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
 Assumes     stations do not crash; the backbone of handover.py
 Deviations  F4a  A2:2      in print, the old station accepts App_hs after Rsp1, and both stations disseminate the
                            message. Here it is accepted in OWN only
@@ -128,9 +128,7 @@ class Station:
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
-        """Return whether this host has all that it missed elsewhere, and has been informed of everything that was given
-        up.
-        """
+        """Return whether this station owns the host, has not given it up and has no recovery messages left for it."""
         c = self.ctx.get(host)
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
@@ -162,7 +160,7 @@ class Station:
                 c.seq_h += 1  # A2:5
                 self._wired.broadcast(App(item.id, item.body))  # A2:4, A2:46
                 self._stream.append(item, from_wire=False)  # A2:4, A2:44-47
-        self._start_ack_timer(is_new)  # after a duplicate, too, because the ack was lost
+        self._start_ack_timer(is_new)  # also after a duplicate, because the earlier ack was lost
 
     def _start_ack_timer(self, is_new: bool) -> None:
         if not self._ack_timer.running:
@@ -255,8 +253,8 @@ class Station:
                 self._handover.drop(c)
 
     def _expire(self, c: Context) -> None:
-        """Forget the messages that h was to get. Its session and seq_h stay, because its messages would otherwise be
-        disseminated again.
+        """Forget the messages that h was to receive. Its session and seq_h stay, because its messages would otherwise
+        be disseminated again.
         """
         c.expired = True  # F15 (a stub)
         self._stream.forget_lists(c)

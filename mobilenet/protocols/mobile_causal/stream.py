@@ -28,7 +28,7 @@ from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
 from .resend import Resender
 
-CELL = -1  # takes the place of a host for a message to the whole cell
+CELL = -1  # stands for the host in the key of a message to the whole cell
 Key = tuple[int, int]  # (number, host or CELL) identifies what a station resends; the oldest sorts first
 
 
@@ -45,7 +45,7 @@ class CellStream:
         self._jitter_s = parameters.forwarding_jitter_s
         self._silent_ns = parameters.silent_after_s * 1e9
         self.next_number = 0
-        self.sbuf: dict[int, Item] = {}  # contiguous, oldest first
+        self.sbuf: dict[int, Item] = {}  # the numbers are contiguous, and the oldest comes first
         self._waiting: deque[tuple[int, int]] = deque()  # (time, number) of first frames that wait for their jitter
         self._resender: Resender[Key] = self._new_resender()
         self._timer = port.timer(self._release)
@@ -165,7 +165,7 @@ class CellStream:
             self._send(message.host, message)
 
     def on_sent(self, message: Any, given_up: bool) -> None:
-        """Note that the radio has sent a copy, or given it up."""
+        """Note that the radio has sent a copy, or has given it up."""
         if type(message) is AppSh:
             self._resender.on_sent((message.number, CELL), message, given_up)
         elif type(message) is AppCo:

@@ -14,10 +14,12 @@ from .parameters import TcpFloodingParameters
 from .stable_storage import Stable
 from .station import Station
 
-HANDOFF_ROUND_TRIPS = 3  # Close after leave; Ping and Return; Close and Closed; Close after the move
+# Round trips over the wires: one for Ping and Return, one for Close and Closed, and one for the Close after a leave and
+# the Close after the move.
+HANDOFF_ROUND_TRIPS = 3
 LEAST_SILENCE = 0.7  # the shortest interval between two probes of a host, in units of silence_s
-# The maximum mean number of hosts that wait for an answer. With this number, no host waits at one moment in twenty, so
-# that the run comes to rest.
+# The maximum mean number of hosts that wait for the answer to a probe. With a mean of 3, there is no waiting host about
+# 5% of the time, so that the run can settle.
 MOST_PROBED = 3.0
 
 

@@ -4,12 +4,12 @@ Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of ca
             systems (2018), PC-broadcast; the rules R1 to R8 are ours: docs/protocols/tcp-flooding.md
 Names       safe link -> _primary, link that is not safe yet -> _next, B (buffer) -> _buffer, received -> _received,
             ping, pong -> Ping, Return; keep-alive probe -> Here. Labels `PC ...` name the step of PC-broadcast
-Assumes     channels are FIFO and may end at any time. Stable storage survives crashes, and one handler writes it
+Assumes     channels are FIFO and may end at any time. Stable storage survives crashes, and each handler writes it
             atomically
 Rules       each rule is given with its reason. s1 is the old station and s2 the new one:
-            R1  all messages that the host delivers or broadcasts between Return and Safe are sent again, first, over
-                the new link. A message that it delivers from s1 in that time may travel more slowly on the wires than
-                the host's next message over s2
+            R1  all messages that the host delivers or broadcasts between Return and Safe are sent again over the new
+                link, before any others. A message that it delivers from s1 in that time may travel more slowly on the
+                wires than the host's next message over s2
             R2  `via`: during the transition, s1 and s2 each know a part of the host's past. If the host crashes now and
                 comes back at s3, s3 has to ask both
             R3  own messages count as unsent until a station has them. A crash would otherwise lose messages that the
@@ -17,11 +17,11 @@ Rules       each rule is given with its reason. s1 is the old station and s2 the
             R4  Moved: only the host knows when it no longer needs s1. If s1 closed the link at Return, the link would
                 break before Safe arrives
             R5  Stay: a host that turns back reports this, because s2 would otherwise fill its buffer forever. It also
-                reports it if its connection to s2 has ended, because the session that it opened there would otherwise
+                sends Stay if its connection to s2 has ended, because the session that it opened there would otherwise
                 never be confirmed
             R6  the probe: a station that gave up on the connection while the host was out of reach is silent, and so is
-                TCP. A host that has nothing to send would wait forever, on the link that serves it as well as on one
-                that is about to become safe or to be left
+                TCP. Without probes, a host that has nothing to send would wait forever, whether on its safe link, on
+                one that is about to become safe, or on one that it is about to leave
             R7  each link has a new session, because frames of an earlier link may arrive late
             R8  the host remembers the highest number of each origin, because copies come over both links. It begins
                 with the numbers in Welcome
@@ -55,7 +55,8 @@ class Host:
         self._next_is_open = False
         self._unconfirmed = False  # a session was opened and has not been confirmed yet
         self._by_ping = False  # Attach was sent, and the old link stays open until the new one is safe
-        self._received: dict[int, int] = {}  # R8: origin -> its highest number that was delivered here or never will be
+        # R8: origin -> the highest number that this host delivered or will never receive
+        self._received: dict[int, int] = {}
         self._buffer: list[App] | None = None  # B: messages delivered or broadcast since Return
         # (position among all messages sent over the safe link, number of the own message)
         self._sent: deque[tuple[int, int]] = deque()
@@ -324,8 +325,8 @@ class Host:
         self._next.say(Reenter(self.stable.ses))
 
     def _restart_probe(self) -> None:
-        """Restart the timer of the probe. The interval is random, so that hosts that do not hear each other do not stay
-        in step.
+        """Restart the timer of the probe. The random interval keeps hosts that cannot hear each other from staying
+        synchronized.
         """
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 

@@ -1,8 +1,8 @@
 """The messages of TCP flooding. Their sizes are derived from the fields: ../fields.py.
 
 Source    ours: docs/protocols/tcp-flooding.md. Ping and Return are ping and pong of PC-broadcast
-Units     bytes; a station and its counter identify a procedure
-Body      an int: the declared payload bytes. No code looks into the payload
+Units     bytes. A station and its counter identify a procedure
+Body      an int, the number of payload bytes. The content of the payload is not represented
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class App(NamedTuple):
 class Attach(NamedTuple):
     """The first message over a new link. The stations in `via` know the host's past.
 
-    `keep`: the link to the last station in `via` is still open.
+    `keep` is true if the link to the last station in `via` is still open.
     """
 
     ses: Number
@@ -87,7 +87,9 @@ class Safe(NamedTuple):
 
 @message()
 class Welcome(NamedTuple):
-    """The beginning of a link without history. `past` has the highest number of each origin in earlier messages."""
+    """The first message to a host on a link without history. `past` contains the highest message number of each origin
+    so far.
+    """
 
     ses: Number
     past: tuple[tuple[Id, Number], ...]

@@ -2,8 +2,8 @@
 
 Checks    sessions are as in verify/broadcasts/conduct.py
           a host has a gap only when a new connection begins to serve it. Just before the gap, in the same nanosecond, a
-          handoff of that host ends that relayed nothing. This handoff did not begin in the same nanosecond, because
-          the host would then be back at its old station, over the connection that is still open
+          handoff of the host ends without relayed messages. This handoff began earlier: if it begins and ends in the
+          same nanosecond, the host is back at its old station, over the connection that is still open
 Model     a host that requests a new connection while the old one is open misses nothing, and the record states how many
           messages were relayed to it
 Units     integer nanoseconds

@@ -1,7 +1,8 @@
 """A station's links to its hosts, and the pauses between the copies that it sends them.
 
-Model     per message: the copy for the i-th host is sent i steps after the message arrived. Per queue: each copy is
-          sent one step after the previous copy of any message. A message never overtakes another one on the same link
+Model     with `per_message`, the copy for the i-th host is sent i steps after the message arrived. With `per_queue`,
+          each copy is sent one step after the previous copy of any message. A message never overtakes another one on
+          the same link
 Units     integer nanoseconds
 Source    Wilhelm, Arantes, Sens (2020), section V.A; `per_queue` is ours: docs/protocols/tcp-flooding.md
 """
@@ -28,11 +29,11 @@ class HostLink:
     via: tuple[int, ...]
     safe: bool = False
     ping: Procedure | None = None  # the procedure whose Return is awaited (R9)
-    close: Procedure | None = None  # the procedure whose Closed is awaited ... (R10)
-    closing: set[int] = field(default_factory=set)  # ... from these stations
+    close: Procedure | None = None  # the procedure whose Closed messages are awaited (R10)
+    closing: set[int] = field(default_factory=set)  # the stations whose Closed is still awaited
     buffer: list[App] | None = None  # B: messages delivered since Ping, to be sent when the link is safe
     waiting: int = 0  # how many messages wait for their turn
-    due_ns: int = 0  # when the last of them is sent
+    due_ns: int = 0  # when the last waiting message is sent
     dropped: bool = False
 
     @property

@@ -1,7 +1,7 @@
 """The state of a host that survives a crash.
 
-Model     each handler writes atomically. The delivered messages are not stored, because a link begins with Welcome. It
-          lists all that the station has received, which includes all that the host has (see station.py, "by gap")
+Model     each handler writes atomically. Delivered messages are not recorded here: the Welcome of a new link lists all
+          that the station has received, which includes all that the host has (see station.py, "by gap")
 Source    ours: docs/protocols/tcp-flooding.md
 """
 
@@ -23,7 +23,8 @@ class Stable:
     status: Status = Status.OUT
     ses: int = 0  # the session of the last requested link: never reset
     seq: int = 0  # the number of the next own message: never reset
-    # number of an own message -> body, if no station is known to have the message
+    # own messages that no station is known to have: number -> body
     unsent: dict[int, int] = field(default_factory=dict)
-    # the station of the last safe link, after the previous one as long as that one knows more
+    # The stations to ask about this host's past: that of the last safe link, preceded by the previous one while it may
+    # know more.
     via: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""A station: it forwards every message once over each link, and lets hosts in and out between two messages.
+"""A station: it forwards every message once over each link, and admits and releases hosts between messages.
 
 Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
             systems (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V.A, "TCP-Flooding", for tree, TCP and
@@ -9,16 +9,16 @@ Names       Q -> links, safe -> HostLink.safe, B (buffer) -> HostLink.buffer, re
 Assumes     channels are FIFO; those between stations form a tree and never break. A session is never used twice
 Causal      a station forwards the first copy of a message over all links at once, and then counts it as delivered. A
             FIFO link therefore carries m after all that its sender delivered before m, and messages that arrive over
-            safe links arrive in causal order. A link is safe from the moment when both ends know the same of each
-            other's past, which comes about in one of two ways:
+            safe links arrive in causal order. A link becomes safe when both ends know the same of each other's past,
+            which they reach in one of two ways:
             by ping  s2 sends Ping after all that it has delivered, which therefore has reached s1 and the host. The
                      host sends Return after all that it has broadcast, or delivered from s1, which therefore has
                      reached s2. Each buffers what it delivers meanwhile, and sends it first. (If only s2 buffered: a
                      host that delivers x from s1 just after its Return, and broadcasts y over s2, would send y before x
                      reaches s2 from s1.)
             by gap   s1 sends Closed after all that it passed to the host or received from it, because s1 forwards to
-                     stations first. s2 therefore knows the host's past. The host gets nothing that is older than the
-                     link, which is its gap
+                     stations first. s2 therefore knows the host's past. The host never receives what is older than the
+                     link: this is its gap
 Rules       each rule is given with what happens without it:
             R9   a Return must name the outstanding Ping. Otherwise: h asks s2, turns back, and asks s2 again. The
                  Return of the first Ping makes the second link safe, although h has not received what s2 forwarded in
@@ -27,8 +27,8 @@ Rules       each rule is given with what happens without it:
                  copy of s1 is slow
             R11  Welcome contains the past. Otherwise: h joins at s1 after m, delivers m' that follows m, and changes to
                  s2, where m has not arrived yet. As h has not received m, it would deliver m after m'
-            R12  a newer open link makes all stations drop the links of older sessions. Otherwise s3 would fill a buffer
-                 for a host that will never acknowledge, and would never come to rest
+            R12  a newer open link makes all stations drop the links of older sessions. Otherwise s3 would forever fill
+                 a buffer for a host that will never acknowledge
             R13  an Attach of a session older than a known one is refused, because its frame waited in a queue while the
                  host moved on
 """
@@ -112,7 +112,7 @@ class Station:
             return
         self._received[m.origin] = m.seq  # PC deliver
         self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward
-        receivers = [  # all hosts except the one from which it came and the one that broadcast it
+        receivers = [  # all hosts except the one that forwarded the message and the one that broadcast it
             link for link in self._links.values()
             if link.safe and (self._p.echo or (link is not source and link.host != m.origin))
         ]  # fmt: skip
@@ -124,7 +124,7 @@ class Station:
     # --- hosts that come
 
     def _on_attach(self, link: HostLink, m: Attach) -> None:
-        """Handle a host's first message, for a link that exists already."""
+        """Handle the first message on a link that has been admitted."""
         self._newest[link.host] = m.ses
         if m.keep and m.via and m.via[-1] != self._me:
             self._ping_old_link(link, m.via[-1])  # PC ping
@@ -143,7 +143,7 @@ class Station:
             self._enter(link)
 
     def _enter(self, link: HostLink) -> None:
-        """Let a host in without an open old link: close older links, and wait for the station of the last safe one."""
+        """Admit a host that has no open old link: close older links, and wait for the stations that know its past."""
         link.closing = {station for station in link.via if station != self._me}
         link.close = self._close_others(link, tuple(sorted(link.closing)))  # R10
         self._try_welcome(link)
@@ -189,7 +189,7 @@ class Station:
         self._close_others(link)  # R5, R12
 
     def _on_leave(self, link: HostLink, m: Leave) -> None:
-        """Handle the leave of a host by ending the connection, which is the answer."""
+        """Handle a host that leaves: the answer is to end the connection."""
         link.ses = self._newest[link.host] = m.ses
         self._close_others(link)
         self._drop(link)
@@ -235,7 +235,7 @@ class Station:
             self._backbone.flood(Closed(m.id, self._me))  # R10
 
     def _on_closed_id(self, neighbour: int, m: Closed) -> None:
-        """Note that all messages which the last station passed to the host have arrived."""
+        """Note that another station has closed its link: all messages that it passed to the host have arrived here."""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return

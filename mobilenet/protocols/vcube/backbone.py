@@ -3,7 +3,7 @@
 Kinds     vcube_best_effort   Bundling. It assumes a perfect detector, and needs none here because stations never fail
           vcube_reliable      VCube-RB; its detector may be wrong
           vcube_causal        causal broadcast with aggregation, ordered by its own vector clocks
-Units     bytes. A message carries its source and its number there, and so does an acknowledgement
+Units     bytes. A message carries its source and the number that the source gave it, and so does an acknowledgement
 Errors    KeyError for another kind (the scenario refuses unknown names earlier)
 Source    ours: docs/protocols/vcube.md
 """
@@ -31,8 +31,8 @@ def new_layer(
 ) -> StampedSends:
     """Return one station's part of the backbone.
 
-    `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: the maximum size of
-    a bundle or packet; `layer`: a replacement for the correct layer, in tests of broken layers.
+    `max_delay_ns` is how long an application message may wait for others (best effort). `mtu_bytes` is the maximum size
+    of a bundle or packet. `layer` replaces the correct layer in tests of broken layers.
     """
 
     def make(beneath: ProcessPort) -> BroadcastProtocol:

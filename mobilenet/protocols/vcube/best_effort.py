@@ -5,7 +5,7 @@ Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Re
 Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, delay_msg_i[k], timer_i[k] -> delayed[k]
             (Waiting), ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; msg_set_i -> the m of ack_set
 Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
-Promises    every correct process delivers, once, each message of a correct source
+Promises    every correct process delivers each message of a correct source exactly once
 Shared      in section 6.2, messages of several sources on fewer trees are modelled as messages of the roots of these
             trees. The 30 messages for 16 broadcasts on one tree do not include any for handing a message to a root.
             This is part of the workload
@@ -13,10 +13,10 @@ Deviations, each with the error in print
   l.33      subtree_i(m.src) must be relative to the parent j. With n = 4 and no fault, 3 sends a message of 0 back to
             2, forever
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
-  l.37-38   a message that is too long overtakes those that wait for the same neighbour. Here the waiting messages are
+  l.37-38   an oversized message overtakes the messages that wait for the same neighbour. Here the waiting messages are
             sent first, and an empty list is not sent. This only changes the order, and no promise is broken in print
   l.53      print drops m when the rows of ONE parent are complete. After a crash, the rows of another parent may still
-            need it (l.84 finds nothing to send). Here m is dropped when it has no rows
+            need it (l.84 finds nothing to send). Here m is dropped when no rows remain
   l.67      print picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once. Here
             all rows of (j, m) are removed. Example: n = 32, all broadcast at 0, and 10 crashes at 2, 22 at 3, 20 at 2,
             24 at 5: 4 waits for 21 forever, 21 for 29, ... (none waits if only 4 broadcasts). Likewise with crashes of
@@ -30,8 +30,7 @@ Reads       l.16-17 apply also to a message that is delivered already: a new par
             latencies need it)
             l.49-50 start the timer with the first element, and again after an overflow
             l.3, 11, 53 would drop a message without rows at once; msg_set is therefore the set of messages with rows
-Own         a message without application payload does not wait; the messages that wait for the same neighbour go with
-            it
+Own         a message without application payload is sent at once, with the messages that wait for the same neighbour
 Speed       every process has rows of almost every message at the same time, and cache misses cost more than
             computations. Rows are therefore tuples, of which all new messages from a parent share one, and equal
             `correct` are one set

@@ -1,7 +1,7 @@
 """Causal broadcast with message aggregation over the spanning trees of VCube.
 
 Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. causal_printed.py
-            is the readable form; tests compare this fast one with it, step by step
+            is the readable version. Tests compare this faster version with it, step by step
 Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) ->
             _children[h], m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
 Sets        a vector clock records which messages were delivered, and delivery is FIFO. A clock is therefore represented
@@ -20,9 +20,9 @@ Reads       l.16-17      _received is the contiguous prefix of each source; the 
             l.15, 26     the first condition keeps a message from going to a child twice. Here a message that must wait
                          for a child is stored in _held under one missing message. It is checked again when that message
                          arrives, and is sent once
-Aggregation  m waits at i for child k while i has not received a message on which m depends and which k will also get
-            through i, because k could not deliver m before. Delivery is therefore never later (at the same instants if
-            links have fixed delays)
+Aggregation  m waits at i for child k while i lacks a message on which m depends and which k will also receive through
+             i. Until then, k could not deliver m anyway, so that aggregation never delays a delivery (the instants are
+             the same if links have fixed delays)
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Branch:
     def __init__(self, child: int, sources: int) -> None:
         self.child = child
         self.sources = sources  # bits of the sources whose messages the child receives through this process
-        # (order of reception, message) for the messages that go into this packet
+        # The messages for the packet that is being built: (order of reception, message).
         self.free: list[tuple[int, Message]] = []
 
 
 @lru_cache(maxsize=8)
 def routes(n: int) -> list[dict[int, int]]:
-    """Return for each process a map from its children to the sources in whose trees they are its children, as bits."""
+    """Return for each process: child -> the sources, as bits, whose messages the process forwards to this child."""
     tables: list[dict[int, int]] = [{} for _ in range(n)]
     # for each process, the sources whose messages it forwards to its clusters 1..s
     handed_on = [1 << i for i in range(n)]
@@ -57,7 +57,7 @@ def routes(n: int) -> list[dict[int, int]]:
         edges = [(i, child) for i in range(n) if (child := first_fault_free(i, s, range(n))) is not None]
         for i, child in edges:
             tables[i][child] = handed_on[i]
-        for i, child in edges:  # the receiver there forwards it to its own clusters 1..s-1
+        for i, child in edges:  # the child forwards the message to its own clusters 1..s-1
             handed_on[child] |= tables[i][child]
     return tables
 
@@ -83,7 +83,8 @@ class CausalBroadcast:
         self._entry_bytes = entry_bytes
         self._count = 0  # number of own broadcasts
         self._delivered = 0  # the set of delivered messages
-        # as a set: the last message of each source that was delivered before the last own broadcast, and that broadcast
+        # The clock at the last own broadcast, as a set: the last message delivered from each source, and that
+        # broadcast.
         self._last_clock = 0
         self._received = 0  # as a set: the contiguous prefix of each source (only with aggregation)
         # bit -> message that was received while an earlier one of its source is missing
@@ -108,7 +109,7 @@ class CausalBroadcast:
         return {child: Branch(child, sources) for child, sources in routes(self._n)[self._i].items()}
 
     def _neighbours(self, h: int) -> list[int]:
-        """Return the neighbours that receive a message which came from cluster h + 1."""
+        """Return the neighbours to which this process forwards a message from cluster h + 1."""
         return neighbours(self._i, h, range(self._n))
 
     def _parent_in_single_tree(self) -> int | None:
@@ -127,7 +128,7 @@ class CausalBroadcast:
         self._count += 1
         # the last message of each source, because delivery is FIFO
         last = self._delivered & ~(self._delivered >> self._n)
-        # entries of the compressed clock: those that changed, and the process's own
+        # The compressed clock contains the entries that changed, and the process's own.
         entries = (last & ~self._last_clock).bit_count() + 1
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
         m = Message(source, ts, self._n, last, body, size)  # l.8, 9
@@ -209,9 +210,7 @@ class CausalBroadcast:
         self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
 
     def _hand_on_several(self, branches: tuple[Branch, ...], packet: Packet, touched: bool) -> None:
-        """Forward released messages in the order of reception. `touched`: the branches with messages that this packet
-        has released.
-        """
+        """Forward released messages in the order of reception. `touched` is true if held ones were checked again."""
         order = self._order
         for m in packet.messages:
             missing = self._cover(m.depends & self._received ^ m.depends)
@@ -234,7 +233,7 @@ class CausalBroadcast:
                 branch.free.clear()
 
     def _send(self, child: int, messages: tuple[Message, ...]) -> None:
-        """Send messages to a child, split at the MTU; a larger message gets its own packet."""
+        """Send messages to a child in packets of at most the MTU. A larger message gets its own packet."""
         batch: list[Message] = []
         size = 0
         for m in messages:
@@ -246,7 +245,9 @@ class CausalBroadcast:
         self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
-        """Extend the prefix of the message's source. Return whether a held one was checked again (Alg. 2 l.16-17)."""
+        """Extend the prefix of the message's source. Return whether a held message was checked again (Alg. 2
+        l.16-17).
+        """
         if m.before and not m.before & self._received:
             self._beyond[m.bit] = m
             return False
@@ -281,7 +282,7 @@ class CausalBroadcast:
     # --- delivery
 
     def _deliver_when_ready(self, m: Message) -> None:
-        """Deliver a message when nothing is missing; it waits for one message at a time: CheckDelivery() (Algorithm 2
+        """Deliver a message, or let it wait for one missing message at a time: CheckDelivery() (Algorithm 2
         l.29-33).
         """
         if self._waits(m):
@@ -303,7 +304,7 @@ class CausalBroadcast:
         return True
 
     def _set_free(self, m: Message) -> list[Message]:
-        """Return the messages that were waiting only for this one, and remove them from the waiting ones."""
+        """Remove and return the messages that were waiting only for this one."""
         free = [waiter for waiter in self._waiting.pop(m.bit, ()) if not self._waits(waiter)]
         self._pending -= len(free)  # l.33
         return free

@@ -2,19 +2,21 @@
 
 Promises    exactly-once delivery. For a broadcast b and any message x, broadcast or directed: if b was sent or
             delivered at the sender of x before x, then b is delivered at the destination of x before x, whoever sent b.
-            FIFO order for each source is not enough: of three stations, a message of the third could reach a host's new
-            station before its previous one, and the handoff would lose it
+            FIFO order for each source is not enough: a message of a third station could reach a host's new station
+            before the old one, and the handoff would lose it
 Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group multicast (1991), CBCAST; compression as in
             Singhal, Kshemkalyani: An efficient implementation of vector clocks (1992), for broadcasts; the stamped
             sends are ours: docs/protocols/vcube.md
-Names       clock[l]: how many broadcasts of station l this station has handed up, or has made if l is itself
+Names       clock[l]: how many broadcasts of station l this station has handed up, or has made if it is station l
 Assumes     the broadcast below delivers each message once and numbers a source's messages from 0 in the order of the
             calls. The network is reliable, in any order, and stations never fail (for processes that fail, see
             causal_reliable.py)
-Broadcasts  tick and are stamped at the call, even if the broadcast below delays them (line 7 of the reliable one). All
-            later messages therefore depend on them. A stamp holds the clock entries that changed since the source's
-            last broadcast, and the source's own entry. It is read when all earlier stamps of the source are known
-Directed    sends carry the whole clock and do not tick. They wait at the destination until its clock has caught up
+Broadcasts  increment the clock and are stamped at the call, even if the broadcast below delays them (line 7 of the
+            reliable one). All later messages therefore depend on them. A stamp holds the clock entries that changed
+            since the source's last broadcast, and the source's own entry. It is read when all earlier stamps of the
+            source are known
+Directed    sends carry the whole clock and do not increment it. They wait at the destination until its clock has caught
+            up
 Upcalls     are made one at a time, after the handlers of the broadcast below have run to completion
 """
 
@@ -65,7 +67,7 @@ class Arrival(NamedTuple):
 
     source: int
     body: Any
-    after: tuple[int, ...]  # the clock that this station must reach before
+    after: tuple[int, ...]  # the clock that this station must reach first
     is_broadcast: bool
 
 
@@ -144,7 +146,7 @@ class StampedSends:
         self._hand_up()
 
     def on_crash(self, process: int) -> None:
-        """Report a suspicion to the broadcast. It is always wrong, because stations never fail."""
+        """Report a suspicion to the broadcast. Between stations it is always wrong, because stations never fail."""
         self.beneath.on_crash(process)
 
     def on_up(self, process: int) -> None:

@@ -23,7 +23,7 @@ class Message:
         self.bit = ts * n + source  # the number of its bit in sets
         self.mask = 1 << self.bit  # a set that contains only this message
         self.before = self.mask >> n  # the previous message of its source as a set, which is empty for the first one
-        self.depends = depends  # the last message of each source that its sender had delivered, and the message itself
+        self.depends = depends  # the last message of each source that the sender had delivered before this one
         self.body = body
         self.size_bytes = size_bytes
 

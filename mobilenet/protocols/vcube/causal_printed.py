@@ -140,7 +140,7 @@ class PrintedCausalBroadcast:
         return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
 
     def _send(self, messages: tuple[Message, ...], k: int) -> None:
-        """Send messages to k, split at the MTU; a larger message gets its own packet."""
+        """Send messages to k in packets of at most the MTU. A larger message gets its own packet."""
         batch: list[Message] = []
         for m in messages:
             if batch and sum(other.size_bytes for other in batch) + m.size_bytes > self._room_bytes:

@@ -3,8 +3,8 @@
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the
           bundling paper and "VCube topology and failure detection" of the reliable one, which define the intervals and
           timeouts
-Names     timestamps -> stamps: process -> how often its state changed, as far as this process knows; odd is suspected,
-          absent is 0
+Names     timestamps -> stamps: process -> how often its state changed, as far as this process knows. An odd stamp means
+          suspected, and an absent one is 0
 Round     in ascending order of clusters, i tests each j for which i is the first non-suspected process of c(j,s), and j
           answers with its stamps. All tests are sent at once. The answers are collected one after the other, so that
           the timeout of a process begins when its turn comes. The next round begins exactly `interval_ns` after the
@@ -13,8 +13,8 @@ Merging   the higher stamp wins. A process never adopts a suspicion of itself
 Modes     perfect      a suspicion is permanent, which is right if the timeout exceeds the duration of any test
           unreliable   an answer withdraws a suspicion, even a late one or one from a later round. False suspicions come
                        from timeouts that are too short, or from `suspect`
-          In both modes suspected processes are still tested, so that rounds with crashed processes last longer (Table 5
-          of the bundling paper needs it)
+          In both modes suspected processes are still tested, so that rounds with crashed processes last longer (as in
+          Table 5 of the bundling paper)
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Detector:
         self._timeout_ns = timeout_ns
         self._unreliable = unreliable
         self._correct = set(range(n))
-        self._missing = range(n, 1 << self._d)  # the numbers from n on, which no process has
+        self._missing = range(n, 1 << self._d)  # the numbers from n on, which belong to no process
         self._stamps: dict[int, int] = {}
         self._round = 0
         self._turns: list[int] = []  # the processes whose answers are still to be collected, in order
@@ -111,8 +111,8 @@ class Detector:
     def _processes_to_test(self) -> list[int]:
         """Return each j for which i is the first non-suspected process of c(j,s), with s ascending.
 
-        Without suspicions that is only i xor 2^(s-1). Otherwise j may also have suspected processes, or numbers without
-        a process, before i. It is therefore sufficient to look at the partners of these.
+        Without suspicions, this is only i xor 2^(s-1). Otherwise, suspected processes or numbers without a process may
+        precede i in c(j,s). It is therefore sufficient to examine their partners.
         """
         processes: list[int] = []
         i, correct = self._i, self._correct

@@ -1,6 +1,6 @@
 """The settings of the broadcasts over VCube, and their promises.
 
-Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
+Units     times in the papers' time units (t.u.), where 1 t.u. is 1 s of simulated time; sizes in bytes
 Source    the papers named by each protocol; ours: docs/protocols/vcube.md
 """
 
@@ -46,7 +46,7 @@ class BroadcastParameters(Parameters):
     may_hold: ClassVar[str | None] = None
 
     def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
-        """Create the protocol of one process, out of n processes."""
+        """Create the protocol object of one of n processes."""
         raise NotImplementedError
 
 

@@ -1,7 +1,7 @@
 """The interface between a broadcast over VCube and the network. It is the same for all networks.
 
 Units     integer nanoseconds, bytes
-Names     processes are 0..n-1; p12 is a name given outside
+Names     processes are 0..n-1; outside the protocol, they have names such as p12
 Body      the content of a broadcast. In the papers' experiments it is None or an int, the number of payload bytes that
           the declared message size already includes. Otherwise it is a Message of ../port.py, whose bytes are added
 Source    ours: docs/protocols/vcube.md
@@ -18,7 +18,7 @@ Lists = tuple[tuple[str, int], ...]
 
 
 class MessageId(NamedTuple):
-    """The identifier of an application message: its source, and its number there from 0."""
+    """The identifier of an application message: its source, and its number among that source's messages, from 0."""
 
     source: int
     ts: int
@@ -39,7 +39,9 @@ def lists_of(body: Any) -> Lists:
 
 
 def is_control(body: Any) -> bool:
-    """Return whether a message has no application payload. It must not be delayed, because others depend on it."""
+    """Return whether a message has no application payload. Such a message must not be delayed, because others depend on
+    it.
+    """
     return size_of(body) > 0 and payload_of(body) == 0
 
 
@@ -47,7 +49,7 @@ class Overhead:
     """A message of the protocol itself, without payload or lists."""
 
     __slots__ = ()
-    has_no_body: ClassVar[bool] = True  # for the record: the message names others and carries none
+    has_no_body: ClassVar[bool] = True  # for the record: the message refers to other messages and does not carry one
 
     @property
     def payload_bytes(self) -> int:
@@ -91,8 +93,8 @@ class ProcessPort(Protocol):
         """Deliver a message to the application."""
 
     def complete(self, message: MessageId) -> None:
-        """Report that the broadcast of this source has reached all correct processes. Protocols that cannot know this
-        never call it.
+        """Report that this source's broadcast has reached all correct processes. Protocols that cannot know this never
+        call it.
         """
 
 

@@ -10,9 +10,10 @@ Assumes     reliable links in any order, crash-stop; the detector may suspect an
 Promises    all correct processes deliver the same messages, including those of correct sources. Each is delivered once,
             in the order of its source
 Deviations, each with what goes wrong otherwise
-  history   keyed by (parent, m). By m only: n = 16, source 0 correct, no false suspicion. 8 crashes after it sent only
-            to 12; 13 crashes; 0 sends to 9 instead; 9 sends to 12; 12 finds m in its history, forwards nothing and
-            acknowledges to 9 while <8,14,m> is pending; 14 crashes before it forwards; 12 crashes: 15 never gets m
+  history   keyed by (parent, m). If it were keyed by m: n = 16, source 0 correct, no false suspicion. 8 crashes after
+            it sent only to 12; 13 crashes; 0 sends to 9 instead; 9 sends to 12; 12 finds m in its history, forwards
+            nothing and acknowledges to 9 while <8,14,m> is pending; 14 crashes before it forwards; 12 crashes: 15 never
+            receives m
   l.27      the TREE is not repeated while any <*,k,m> is pending. The row is added nevertheless, so that the new parent
             waits too
   l.34      a suspected parent gets its ACK nevertheless (section "Failure of the sender" says the contrary). Otherwise,
@@ -89,7 +90,7 @@ class ReliableBroadcast:
         self._ack_bytes = ack_bytes
         self._count = 0  # number of own broadcasts, including those that wait
         self._queue: deque[Message] = deque()  # l.7: broadcasts that wait for the previous one
-        self._incomplete: MessageId | None = None  # the own message that is not acknowledged by all yet
+        self._incomplete: MessageId | None = None  # the own message that some process has not acknowledged yet
         self.last: dict[int, Message] = {}  # an absent entry is bottom
         self.ack_set: dict[MessageId, dict[int, dict[int, None]]] = {}
         self._bodies: dict[MessageId, Message] = {}  # m for each identifier in ack_set

@@ -28,13 +28,13 @@ def c(i: int, s: int) -> tuple[int, ...]:
 
 @cache
 def everybody(n: int) -> frozenset[int]:
-    """Return the set of all processes, which each of them believes correct at first. All calls return one object."""
+    """Return the set of all processes, which each one believes correct at first. Equal calls return one object."""
     return frozenset(range(n))
 
 
 @lru_cache(maxsize=256)
 def without(believed: frozenset[int], j: int) -> frozenset[int]:
-    """Return `believed` without j. Equal results are one object, because a thousand processes would otherwise have a
+    """Return `believed` without j. Equal results share one object: otherwise, a thousand processes would hold a
     thousand sets of 64 KB.
     """
     return believed - {j}
@@ -57,7 +57,7 @@ def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
 
 
 def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:
-    """Return the processes to which i forwards a message from `parent`. For the source (None) these are in all d
-    clusters.
+    """Return the processes to which i forwards a message from `parent`. If i is the source (`parent` is None), these
+    are in all d clusters.
     """
     return neighbours(i, d if parent is None else cluster(i, parent) - 1, believed)

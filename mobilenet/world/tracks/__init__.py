@@ -1,1 +1,1 @@
-"""Read tracks and sites of other programs: one module for each format, and read.py, which chooses among them."""
+"""Read tracks and sites from other programs. Each format has a module, and read.py chooses among them."""

@@ -1,9 +1,9 @@
 """Read tracks from a table with one line for each host and time.
 
 Model     The columns are t, id, and x, y or lon, lat. If both pairs exist, x and y are used, unless longitudes are
-          requested. The lines of each host are in the order of time. SUMO's tables have the columns vehicle_id,
-          vehicle_x, ... and the same for persons; each line fills one of these groups. Times may be ISO 8601 dates or
-          seconds since 1970, and then count from the earliest one.
+          requested. The lines of each host are in chronological order. SUMO's tables have the columns vehicle_id,
+          vehicle_x, ... and person_id, person_x, ...; each line fills one of these groups. Times may be ISO 8601
+          dates or seconds since 1970, and then count from the earliest one.
 Units     Times are in seconds, and coordinates in metres or degrees.
 Errors    ScenarioError, see table.py.
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
@@ -32,11 +32,11 @@ SUMO = ("vehicle", "person", "container")
 CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
 CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
 
-Columns = tuple[int, int, int]  # indices of the columns with the id and both coordinates
+Columns = tuple[int, int, int]  # the indices of the columns with the id and the two coordinates
 
 
 def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:
-    """Read the tracks. `id` is the name of the only host, for a table without a column of names."""
+    """Read the tracks. `id` names the only host, for a table without a column of names."""
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
@@ -50,7 +50,7 @@ def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamp
             if len(choices) > 1 and not fields[who].strip():
                 filled = [choice for choice in choices if fields[choice[0]].strip()]
                 if not filled:
-                    continue  # SUMO has written a line for a time without any hosts
+                    continue  # SUMO writes such a line for a time without hosts
                 who, a, b = filled[0]
             text = fields[time]
             if dates is None:
@@ -86,7 +86,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
 
 
 def says_lonlat(head: str) -> bool:
-    """Decide from the titles whether the table has longitudes and latitudes."""
+    """Return whether the column titles show that the table contains longitudes and latitudes."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
     except (ScenarioError, csv.Error):
@@ -100,13 +100,13 @@ def _lonlat(rows: Table) -> bool:
 
 
 def _both(rows: Table) -> bool:
-    """Return whether the table has metres as well as longitudes and latitudes."""
+    """Return whether the table contains both metres and longitudes and latitudes."""
     return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return the columns with the name and the position of each kind of host. If titles of several kinds exist, the
-    first one has priority. With `id`, the names are not read.
+    """Return the columns with the name and the position for each kind of host. If several titles match, the first has
+    priority. With `id`, the names are not read.
     """
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []

@@ -27,9 +27,9 @@ from mobilenet.world.tracks.source import short
 
 TIME = ("t", "t_s", "time", "time_s", "timestamp", "date")
 TIMES = ("times", "times_s", "coordTimes")
-# Names of WGS 84 in the member `crs`, which RFC 7946 has removed.
+# Names of WGS 84 in the member `crs`, which RFC 7946 no longer contains.
 DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)
-NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry that cannot contain hosts
+NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry that cannot describe the position of a host
 ID = ("id", "host", "host_id", "node", "vehicle", "name")
 
 

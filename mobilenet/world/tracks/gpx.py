@@ -5,7 +5,7 @@ Model     Each <trk> is a host with the name <name>. Its segments form one track
           file.
 Units     Coordinates are in degrees. Times are ISO 8601 dates, in UTC by default.
 Errors    ScenarioError, see xml.py.
-Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
+Source    GPX 1.1 (topografix.com/GPX/1/1) and 1.0, which define tracks in the same way
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class _Reader:
         self.sink = Sink(file)
         self.xml = Xml(file, self.start, self.end)
         self.tracks = self.others = self.skipped = 0
-        self.called: str | None = None  # content of the element <name> of the track
-        self.name: str | None = None  # name of the host for the samples of the track
+        self.called: str | None = None  # the content of the track's <name> element
+        self.name: str | None = None  # the host name for the samples of this track
         self.point: tuple[float, float, int, int] | None = None
         self.time_s: float | None = None
         self.timeless: tuple[int, int] | None = None  # line and column of a point without a time
@@ -110,7 +110,7 @@ def seconds(text: str) -> float:
     """
     date = datetime.fromisoformat(text)
     since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    # As a float, the last microseconds of the year 9999 belong to the year 10000.
+    # The last microseconds of the year 9999, as a float, round to the year 10000.
     if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:
         raise ValueError
     return since_s

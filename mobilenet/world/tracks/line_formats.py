@@ -1,10 +1,10 @@
-"""Read three formats of tracks that have lines of numbers and names, separated by spaces, without titles.
+"""Read three track formats whose lines consist of numbers and names separated by spaces, without column titles.
 
 Model     ONE's external movement has a line with the limits of times and positions, and then lines `time id x y` (and
           z) for all hosts. Cabspotting has a file of lines `latitude longitude occupied time` for each cab, with the
-          latest line first. The third format, that of CRAWDAD's ncsu/mobilitymodels, has a file of lines `t x y` for
-          each walker. In the last two formats, the host gets the name of the file.
-Units     Times are in seconds. Coordinates are in metres, or in degrees with Cabspotting.
+          latest line first. The third format (CRAWDAD's ncsu/mobilitymodels) has a file of lines `t x y` for each
+          walker. In the last two formats, the host is named after the file.
+Units     Times are in seconds. Coordinates are in metres, or in degrees for Cabspotting.
 Errors    ScenarioError with line and column.
 Source    Keranen, Ott and Karkkainen, The ONE Simulator for DTN Protocol Evaluation (2009), ExternalMovement;
           Piorkowski, Sarafijanovic-Djukic and Grossglauser, CRAWDAD dataset epfl/mobility (2009); Rhee, Shin, Hong,
@@ -24,7 +24,7 @@ from mobilenet.world.tracks.source import lines, short
 from mobilenet.world.tracks.table import as_number, no_number
 
 WORD = re.compile(r"\S+")
-LIMITS = (6, 8)  # numbers of words in ONE's first line: the minimum and maximum of time, x, y (and z)
+LIMITS = (6, 8)  # possible numbers of words in ONE's first line: minimum and maximum of time, x, y (and z)
 
 
 class _Line(NamedTuple):
@@ -46,9 +46,7 @@ class _Line(NamedTuple):
 
 
 def _lines(stream: IO[bytes], file: str, columns: str) -> Iterator[_Line]:
-    """Yield the lines that are not empty and do not begin with `#`. Each line must have these columns, and may have
-    more.
-    """
+    """Yield the lines that are not empty and do not begin with `#`. Each line must have at least these columns."""
     least = len(columns.split())
     for number, text in enumerate(lines(stream, file), 1):
         words = list(WORD.finditer(text))
@@ -97,7 +95,7 @@ def _name(file: str) -> str:
 
 
 def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, str]:
-    """Return the formats that fit these first lines, with the reasons. BonnMotion is among the possible formats."""
+    """Return the formats that fit these first lines, with the reasons. BonnMotion is one of the candidates."""
     fits: dict[str, str] = {}
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):

@@ -1,7 +1,7 @@
 """Read ns-2 movement files: Tcl commands that move nodes, as written by `setdest` and many other programs.
 
 Model     `$node_(0) set X_ 150.0` sets the initial position of a node at 0 s. `$ns_ at 2.0 "$node_(0) setdest 250.0
-          90.0 1.5"` moves the node straight to (250, 90) at 1.5 m/s from its position at 2 s, where it waits for the
+          90.0 1.5"` moves the node at 1.5 m/s from its position at 2 s straight to (250, 90), where it waits for the
           next command. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` moves the node there at 7 s, within JUMP_S. A node
           without a previous position appears there. A node whose first command is setdest comes from (0, 0), as in
           ns-2. Nodes never leave. Heights, and commands that do not concern positions, are counted and ignored. Tcl
@@ -36,7 +36,7 @@ PUT = re.compile(
 MOVES = re.compile(r'\$\w+(?:\([^)]*\))?\s+(?:setdest|set\s+[XYZ]_)(?!\w)|(?<=")\s*\$node_\([^)]*\)\s+[-+.\d]')
 CUT = re.compile(
     r'\$(?:n?|no|nod|node_?|node_\([^)]*(?:\)\s*(?:s|se|set.*)?)?|ns_?(?:\s+(?:at?\b[^"{]*(?:"[^"]*)?)?)?)'
-)  # what may follow in a command that moves a node
+)  # the beginning of a command that moves a node, for a file that is cut off within a command
 VARIABLE = re.compile(r"[(\s]\$")
 JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
@@ -44,7 +44,7 @@ EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest
 
 class _Node(NamedTuple):
     begins: dict[str, tuple[float, int]]  # X or Y -> coordinate and line number
-    # All commands in turn, each as t, x, y, speed and line. The speed is nan in a command that places the node.
+    # All commands in order, each as t, x, y, speed and line. The speed is nan for a command that places the node.
     commands: array[float]
 
 
@@ -159,7 +159,7 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
 
 
 def _in_order(node: _Node) -> Iterator[tuple[float, ...]]:
-    """Yield the commands of a node in order of time. Commands that place it at the same time are merged."""
+    """Yield the commands of a node in chronological order. Simultaneous commands that place it are merged."""
     each = sorted(zip(*[iter(node.commands)] * 5, strict=True), key=lambda command: command[0])
     while each:
         t_s, x, y, speed, line = each.pop(0)

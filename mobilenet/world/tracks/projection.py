@@ -46,8 +46,8 @@ class Offset(NamedTuple):
 
     @classmethod
     def of(cls, x: Floats, y: Floats) -> Self:
-        """Return the centre of positions that are far away, rounded to whole kilometres. All files of a town should
-        have the same result.
+        """Return the centre of distant positions, rounded to whole kilometres so that all files of a town get the same
+        result.
         """
         return cls(*(1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)))
 
@@ -57,7 +57,7 @@ class Offset(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """Advice on the choice of the offset, which is appended to an error message."""
+        """Advice on choosing the offset, to append to an error message."""
         return f"expected --offset {self.x_m:.0f},{self.y_m:.0f} (offset_m in a scenario)"
 
 
@@ -70,8 +70,8 @@ class _Frame(NamedTuple):
 
 
 def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Return x and y of positions on Earth. They are rounded to whole micrometres, because the last bits of a sine
-    differ between machines, and the results of runs must not.
+    """Return x and y of positions on Earth, rounded to whole micrometres. The last bits of a sine differ between
+    machines, and the results of runs must not.
     """
     frame = _frame(origin)
     east, north, _ = frame.axes @ (_geocentric(lon, lat) - frame.place[:, None])
@@ -79,7 +79,7 @@ def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Fl
 
 
 def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Return longitude and latitude of positions in the plane, which are projected vertically onto the ellipsoid."""
+    """Return longitude and latitude of positions on the plane, projected vertically onto the ellipsoid."""
     frame = _frame(origin)
     east, north, up = frame.axes
     flat = (
@@ -108,13 +108,13 @@ def far_offset(x: Floats, y: Floats) -> Offset | None:
 
 
 def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """Return which positions are farther out than is allowed."""
+    """Return which positions are too far from (0, 0)."""
     return np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Return which positions are on the other side of the 180th meridian, as seen from the longitude `seen_from`.
-    Return all False unless the positions would be close together without the jump of longitude at this meridian.
+    """Return which positions are on the other side of the 180th meridian, seen from the longitude `seen_from`. Return
+    all False unless the positions are close together on both sides of this meridian.
     """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)

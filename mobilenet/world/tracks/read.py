@@ -1,7 +1,7 @@
-"""Read tracks in any format, which is recognized by the content of the file.
+"""Read tracks in any format, recognized from the content of the file.
 
-Model     XML is recognized by its first element, ns-2 by a line with a node, and lines of numbers by the formats that
-          fit all of them. Everything else is a table. If two formats fit, the user has to choose.
+Model     XML is recognized by its first element, ns-2 by a line with a node, and a file with lines of numbers by the
+          formats that fit all lines. Everything else is a table. If two formats fit, the user has to choose.
 Errors    ScenarioError with one line.
 Source    ours: docs/guide/tracks.md
 """
@@ -29,7 +29,8 @@ STREAMED = {
     "one": line_formats.read_one, "cabspotting": line_formats.read_cabspotting, "walker": line_formats.read_walker,
 }  # fmt: skip
 ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2",)
-# Number of lines of numbers that are examined; wrong lines after these are reported as errors in the format.
+# The number of first lines that are examined in a file with lines of numbers. Later wrong lines are reported as format
+# errors.
 MOST_LOOKED_AT = 10
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 NO_TRACKS = {
@@ -38,7 +39,7 @@ NO_TRACKS = {
     r"\S+\s+CONN\s": "contacts, as ONE has them, have no positions; expected tracks",
     r"now=\S+\s+node=": "ns-3's log of changes of course is not read; expected a table with the columns t,id,x,y",
     r"version https://git-lfs": "a pointer of Git LFS; expected the file itself, which git lfs pull fetches",
-}  # beginning of the first line of well-known files -> the reason why they cannot be used
+}  # beginning of the first line in common kinds of files -> the reason why such a file cannot be used
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
@@ -46,8 +47,8 @@ def read_tracks(
     path: Path, format: Format = "auto", coordinates: Coordinates = "auto", id: str | None = None,
     duplicates: Duplicates = "refuse",
 ) -> RecordedSamples:  # fmt: skip
-    """Read tracks in the coordinates of the file, which may be degrees. `id` is the name of the only host, for a table
-    without names. `duplicates` decides which of several samples of a host at the same time is used.
+    """Read tracks in the coordinates of the file, which may be degrees. `id` names the only host, for a table without
+    names. `duplicates` decides which of a host's simultaneous samples is used.
     """
     kind, why = recognise_format(path) if format == "auto" else (format, "")
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
@@ -73,7 +74,7 @@ def read_tracks(
 
 
 def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> bool:
-    """Return whether the file has longitudes and latitudes. Only the beginning of the file is read."""
+    """Return whether the file contains longitudes and latitudes. Only the beginning of the file is read."""
     if coordinates != "auto":
         return coordinates == "lonlat"
     kind = recognise_format(path)[0] if format == "auto" else format
@@ -83,7 +84,7 @@ def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "a
 
 
 def recognise_format(path: Path) -> tuple[Format, str]:
-    """Return the format, and a description of how it was recognized."""
+    """Return the format, and how it was recognized."""
     text = head(path)
     start = PROLOGUE.match(text)
     rest = text[start.end() :] if start else text
@@ -120,7 +121,7 @@ def recognise_format(path: Path) -> tuple[Format, str]:
 
 
 def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Format, str]:
-    """Return the format of a file with lines of numbers, and a description of how it was recognized."""
+    """Return the format of a file with lines of numbers, and how it was recognized."""
     fits = line_formats.formats_that_fit(rows, is_3d)
     if len(fits) > 1:
         both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())

@@ -2,8 +2,8 @@
 
 Model     A reader passes the samples to a Sink in the order of the file. At the end, they are checked and sorted by
           host. A sample takes only 40 bytes, because it is not stored as a Python object. Times of day (beyond 1e9 s,
-          or dates) count from the earliest one. `waypoints` is true if the format defines that a host goes straight
-          from sample to sample, however far apart, and stays at the last one.
+          or dates) count from the earliest one. `waypoints` is true if the format defines that a host moves straight
+          from sample to sample, however far apart they are, and stays at the last one.
 Units     Times are in seconds. Coordinates are in metres, or in degrees until they are projected onto the plane.
 Shapes    host, line and column are int32. t_s, x and y are float64. All of them are (n,), sorted by host and then by
           time. The samples of host i are first[i]:first[i + 1].
@@ -40,24 +40,24 @@ from mobilenet.world.tracks.source import short
 MOST_SAMPLES = 20_000_000
 MOST_HOSTS = 1_000_000
 LONGEST_NAME = 1000
-EPOCH_S = 1e9  # later times are times of day
+EPOCH_S = 1e9  # a later time is a time of day in seconds since 1970
 # The range of dates, from year 1 to year 9999.
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
-OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # other units in which programs count the time since 1970
+OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # other units in which programs count time since 1970
 LATEST_S = 1e9
-FARTHEST_READ_M = 100_000_000.0  # maximum coordinate in a file whose coordinates are far from their origin
-FAR_FROM_DEGREES_M = 10_000.0  # if all other coordinates are beyond this, numbers up to 180 may be degrees
+FARTHEST_READ_M = 100_000_000.0  # the maximum coordinate in a file with an offset, such as UTM coordinates
+FAR_FROM_DEGREES_M = 10_000.0  # a number up to 180 may be in degrees if all other coordinates are beyond this limit
 MOST_PLACES = 2**31 - 1
 KEEP_LAST = "; --duplicates keep-last (hosts.mobility.duplicates) uses the last of them"
 ACROSS = "tracks that extend across the 180° meridian are not supported"
 
 Ints = NDArray[np.int32]
-# Mask of the wrong rows, name of the value, function that returns the message for a row.
+# A mask of the wrong rows, the name of the value, and a function that returns the message for a row.
 Check = tuple[Any, str, Callable[[int], str]]
 
 
 class Sink:
-    """Collects samples, in which the hosts may appear in any order."""
+    """Collects samples, whose hosts may appear in any order."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -98,8 +98,8 @@ class Sink:
         waypoints: bool = False,
         dates: bool = False,
     ) -> RecordedSamples:
-        """Check and sort the samples, and return them. `columns` contains the column numbers of t, x and y, counted
-        from 1, if they are the same in all lines.
+        """Check, sort and return the samples. `columns` contains the column numbers of t, x and y, counted from 1, if
+        they are the same in all lines.
         """
         if not self._t:
             raise ScenarioError(f"{self.file}: contains no tracks")
@@ -109,7 +109,7 @@ class Sink:
         )
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
         if begins_s >= LATEST_EPOCH_S:
-            begins_s = 0.0  # neither a time of the run nor a time of day; it is rejected with the number in the file
+            begins_s = 0.0  # neither a run time nor a time of day; the error message shows the number from the file
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
         else:
@@ -129,8 +129,8 @@ class RecordedSamples:
     format: str
     lonlat: bool
     waypoints: bool
-    names: list[str]  # in the order of the hosts' first samples
-    begins_s: float  # offset that was subtracted from all times if they were times of day
+    names: list[str]  # in the order in which hosts first appear
+    begins_s: float  # the offset that was subtracted from times of day, or 0
     host: Ints
     t_s: Floats
     x: Floats
@@ -138,9 +138,10 @@ class RecordedSamples:
     line: Ints
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
-    choice: str = ""  # description of the pair of coordinates that was used, if the file has two
-    skipped: int = 0  # number of skipped lines that do not concern movement, or of features and tracks without times
-    why: str = ""  # description of how the format was recognized, if it was
+    choice: str = ""  # which pair of coordinates was used, if the file has two
+    # the number of skipped lines that do not concern movement, or of features and tracks without times
+    skipped: int = 0
+    why: str = ""  # how the format was recognized, if it was
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -200,8 +201,8 @@ class RecordedSamples:
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def in_order(self, keeps_last: bool) -> RecordedSamples:
-        """Return the samples if the times of each host increase, and raise an error otherwise. With `keeps_last`, only
-        the last of several samples at the same time is used.
+        """Return the samples if the times of each host increase, or raise an error. With `keeps_last`, use only the
+        last of a host's simultaneous samples.
         """
         if keeps_last:
             repeats = (self.host[1:] == self.host[:-1]) & (self.t_s[1:] == self.t_s[:-1])
@@ -225,9 +226,9 @@ class RecordedSamples:
         )
 
     def require_one_kind_of_coordinates(self) -> None:
-        """Raise an error if some coordinates are certainly metres and others probably degrees, as in a file that was
-        combined from two. Files of ns-2 and BonnMotion are not checked, because they are in metres by definition, and
-        (0, 0) is common in them.
+        """Raise an error if some coordinates are certainly metres and others probably degrees, which happens when two
+        files are combined. Files of ns-2 and BonnMotion are not checked, because they are always in metres, and (0, 0)
+        is common in them.
         """
         if self.lonlat or self.format in ("ns2", "bonnmotion"):
             return

@@ -1,9 +1,9 @@
 """Read the sites of stations from a table.
 
 Model     The columns are x_m, y_m or lon, lat, and optionally a name: the first one of name, site and id that is not
-          empty. Tables of OpenCelliD are recognized by their columns, or, for those of single countries, by a first
-          line without titles. A cell there has the name mcc-net-area-cell. Cells at the same position are sectors of
-          one mast, and become one station with the name of the first cell.
+          empty. Tables of OpenCelliD are recognized by their columns, or, for tables of single countries, by a first
+          line without titles. Their cells are named mcc-net-area-cell. Cells at the same position are sectors of one
+          mast, and become one station with the name of the first cell.
 Units     Coordinates are in metres or degrees.
 Shapes    a and b are float64 (n,): x and y, or longitude and latitude.
 Errors    ScenarioError, see table.py.
@@ -156,7 +156,7 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
             parts = [column for title in NAME if (column := rows.find((title,))) is not None]
         names: list[str] = []
         places: dict[tuple[float, float], int] = {}
-        called_so: dict[str, int] = {}  # name of a station -> line in which it was used
+        called_so: dict[str, int] = {}  # station name -> the line that uses it
         lines: list[int] = []
         positions: list[tuple[float, float]] = []
         ranges_m: list[float] = []
@@ -204,7 +204,7 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
 
 
 def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
-    """Read the stations within whose range a host comes. The range is that of OpenCelliD's cell or, if that is unknown,
+    """Read the stations that any host comes within range of. Use the range in OpenCelliD's table or, if it is unknown,
     range_m.
     """
     tracks = recorded.on_plane(origin)
@@ -220,7 +220,7 @@ def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, ran
         return (-180.0, -90.0, 180.0, 90.0) if lonlat else (west + x_m, south + y_m, east + x_m, north + y_m)
 
     sites = read_sites(path, box_of)
-    # Index of the next sample of the same host.
+    # The index of the same host's next sample, or of the sample itself if it is the last.
     ends = np.append(np.diff(tracks.host) == 0, False) + np.arange(len(tracks.host))
     begin, end = (np.column_stack((tracks.x[rows], tracks.y[rows])) for rows in (slice(None), ends))
     ways = shapely.STRtree(shapely.linestrings(np.stack((begin, end), axis=1)))

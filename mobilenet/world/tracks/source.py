@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"
 
 @contextmanager
 def open_tracks(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file of tracks, and decompress it if it was compressed with gzip."""
+    """Open a file of tracks, and decompress it if it is compressed with gzip."""
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP
@@ -49,7 +49,7 @@ def open_tracks(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path) -> str:
-    """Return the beginning of the file, from which the format is recognized."""
+    """Return the beginning of the file, for recognizing its format."""
     with open_tracks(path) as stream:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
@@ -68,7 +68,7 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
 
 
 def path_text(path: Path) -> str:
-    """Return the path for a message as the user wrote it, but with characters that are not printable replaced."""
+    """Return the path as the user wrote it, with unprintable characters replaced, for a message."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 
 

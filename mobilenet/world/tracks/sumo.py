@@ -73,7 +73,7 @@ def _number(xml: Xml, element: str, key: str, text: str | None) -> float:
 
 
 def _clock(text: str) -> float | None:
-    """Return the seconds of a time in SUMO's format, such as 1:02:03:04.50, or None for any other text."""
+    """Return a time in SUMO's format, such as 1:02:03:04.50, as seconds, or None for any other text."""
     parts = text.split(":")
     try:
         values = [as_number(part) for part in parts]

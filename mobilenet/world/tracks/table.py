@@ -32,10 +32,10 @@ Titles = tuple[str, ...]
 
 
 class Table:
-    """Reads a table: first the titles, and then the rows one by one."""
+    """Reads a table: first the column titles, then the rows one by one."""
 
     def __init__(self, file: str, text: Iterator[str], titles: Sequence[str] | None = None) -> None:
-        """Read the titles. `titles` provides them for a file without a line of titles."""
+        """Read the column titles, or use `titles` for a file without them."""
         self.file = file
         first = next(text, "")
         separator = max(SEPARATORS, key=first.count)
@@ -49,7 +49,7 @@ class Table:
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
 
     def find(self, titles: Titles) -> int | None:
-        """Return the index of the column that has one of these titles, or None."""
+        """Return the index of the column with one of these titles, or None."""
         places = [place for place, title in enumerate(self.titles) if title in titles]
         if len(places) > 1:
             first, second = places[:2]
@@ -60,8 +60,8 @@ class Table:
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = (), advice: str = "") -> int:
-        """Return the index of the column that has one of these titles, or else one of `instead`. Raise ScenarioError if
-        there is no such column.
+        """Return the index of the column with one of these titles, or else with one of the titles in `instead`. Raise
+        ScenarioError if there is none.
         """
         place = self.find(titles)
         if place is None and instead:
@@ -74,7 +74,7 @@ class Table:
         return place
 
     def _unit_advice(self, titles: Titles) -> str:
-        """Return advice if there is a column with one of these names in another unit, or else an empty string."""
+        """Return advice if a column has one of these names but another unit, or else an empty string."""
         for title in self.titles:
             name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:
@@ -123,7 +123,7 @@ def _csv_problem(file: str, line: int, error: csv.Error) -> ScenarioError:
 
 
 def as_number(text: str) -> float:
-    """Convert text to a number like float(), but reject underscores as in 1_0, which only Python allows. Raise
+    """Convert text to a number like float(), but reject underscores as in 1_0, which are specific to Python. Raise
     ValueError if the text is not a number.
     """
     if "_" in text:
@@ -144,7 +144,7 @@ def no_number(text: str) -> str:
 
 @contextmanager
 def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
-    """Open a table for reading. Errors in the format of the file are reported with their line."""
+    """Open a table for reading. Report errors in the file's format with their line."""
     reader: Table | None = None
     try:
         with open_tracks(path) as stream:

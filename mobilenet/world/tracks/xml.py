@@ -22,7 +22,7 @@ Attributes = dict[str, str]
 
 
 class Xml:
-    """A parser that calls `start(name, attributes)` and `end(name, text)`. The names do not include namespaces."""
+    """A parser that calls `start(name, attributes)` and `end(name, text)`, with names without namespaces."""
 
     def __init__(
         self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None
@@ -32,7 +32,7 @@ class Xml:
         self.open: list[str] = []
         self._start, self._end = start, end
         self._text: list[str] = []
-        # Number of bytes that were parsed, and this number when an element last began or ended.
+        # The number of bytes parsed so far, and that number when an element last began or ended.
         self._fed = self._heard_at = 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True

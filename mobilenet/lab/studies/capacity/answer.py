@@ -21,12 +21,12 @@ Number = float | int
 
 
 def format_value(value: Number | None) -> str:
-    """Return a value of the key with all its digits, as it would be written in a command."""
+    """Return a value of the key with all its digits, as in a command."""
     return "–" if value is None else f"{value:.12g}"
 
 
 class SearchQuestion(NamedTuple):
-    """The parts of a capacity search's question that are needed to present its answer."""
+    """The parts of the question of a capacity search that are needed to present its answer."""
 
     key: str
     values: tuple[Number, ...]  # values of the key, in ascending order
@@ -40,8 +40,8 @@ class SearchQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search. `holds_at` and `fails_at` are the values on the two sides of the threshold, if they have
-    been found.
+    """The result of a search. `holds_at` and `fails_at` are the values on the two sides of the threshold, or None if
+    they were not found.
     """
 
     question: SearchQuestion
@@ -50,7 +50,7 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    # True also if the time limit was reached. The budget is then the number of runs that have been made.
+    # True also if the time limit was reached. The budget is then the number of completed runs.
     is_over_budget: bool = False
     failed: int = 0  # number of runs that failed
 
@@ -61,8 +61,8 @@ class SearchResult:
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """The two values between which the threshold lies, in ascending order. It is None if one of these values has
-        not been found.
+        """The two values between which the threshold lies, in ascending order, or None if either value was not
+        found.
         """
         if self.holds_at is None or self.fails_at is None:
             return None
@@ -74,7 +74,7 @@ class SearchResult:
 
     @property
     def open_points(self) -> list[Number]:
-        """The values that must still be decided before there is an answer."""
+        """The values that must still be decided before the search has an answer."""
         judged = {value: one.state for value, one in self.points.items()}
         inside = self.interval or (self.question.values[0], self.question.values[-1])
         return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]

@@ -45,14 +45,14 @@ class Outcome:
 
     store: Store
     result: SearchResult
-    failed: list[str]  # each entry names a run and the reason of its failure
+    failed: list[str]  # each entry names a run and the reason why it failed
     violated: list[str]  # names of runs
     is_out_of_time: bool
     command: str  # command that creates the directory again
 
 
 class TimeIsUp(StudyError):
-    """Raised when the time limit passes before the runs have answered the question."""
+    """Raised when the time limit passes before the question is answered."""
 
     is_input = False
 
@@ -86,11 +86,11 @@ class Rounds:
 
     @property
     def targets(self) -> list[int]:
-        """The number of runs of each value that have been judged."""
+        """The number of judged runs of each value."""
         return self._targets
 
     def _take(self, targets: list[int]) -> dict[int, int]:
-        """Judge the values that have new runs. Return how many runs each value needs next."""
+        """Judge the values that have new runs. Return the number of runs that each value needs next."""
         changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
         self._targets = targets
         rows = metrics_by_configuration(self._store.measured, targets)
@@ -116,7 +116,7 @@ class Rounds:
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
         """Raise StudyError if the runs do not have a required metric. Only metrics of plug-ins and processes need this
-        check: all others were checked before the search, and may be missing in the first runs by chance.
+        check: all others were checked before the search, and the first runs may lack them by chance.
         """
         declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})

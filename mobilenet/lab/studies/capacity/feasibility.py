@@ -47,9 +47,9 @@ from mobilenet.lab.studies.statistics import (
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]
-# The share of the error for the test of the backlog. It is small because a growing backlog is soon apparent.
+# The share of the error that the backlog test uses. It is small because a growing backlog is soon apparent.
 OF_BACKLOG = 0.05
-ENOUGH_VALUES = 5  # An interval of the mean needs at least this many runs with the metric.
+ENOUGH_VALUES = 5  # minimum number of runs with the metric for an interval of the mean
 
 
 class State(Enum):
@@ -60,14 +60,14 @@ class State(Enum):
 
 
 class Estimate(NamedTuple):
-    """The mean of a metric at one value of the key. It covers the `n` runs that have the metric. `bounds` is None if
-    there are too few such runs.
+    """The mean of a metric at one value of the key, computed from the `n` runs that have the metric. `bounds` is None
+    if there are too few such runs.
     """
 
     requirement: Requirement
     n: int
     bounds: Bounds | None
-    assumes: bool = False  # whether the decision neglects outcomes that are rare
+    assumes: bool = False  # whether the decision neglects rare outcomes
     runs: int = 0  # number of all runs, with or without the metric
     infinite: int = 0  # number of runs in which the metric is infinite
 
@@ -85,8 +85,8 @@ class ValueJudgement(NamedTuple):
     next_n: int  # number of runs at the next look, if the state is OPEN
     estimates: tuple[Estimate, ...] = ()
     runs_away: bool = False
-    is_clear: bool = False  # whether the decision does not depend on the tolerance
-    is_far: bool = False  # whether the interval lies completely beyond the tolerance
+    is_clear: bool = False  # whether the decision is independent of the tolerance
+    is_far: bool = False  # whether the interval lies completely outside the tolerance
     may_run_away: bool = False  # whether all requirements hold, but the backlog may still grow without bound
     delivery_ratio: float | None = None  # mean delivery ratio of the runs
     broadcast_ratio: float | None = None  # share of the planned broadcasts that these runs made
@@ -110,7 +110,7 @@ class ValueJudgement(NamedTuple):
         return max(self.next_n - self.n, math.ceil(self.n * (factor - 1)))
 
     def of(self, one: Estimate) -> tuple[State, bool]:
-        """Return the state of one requirement, and whether this state does not depend on the tolerance."""
+        """Return the state of one requirement, and whether this state is independent of the tolerance."""
         if self.runs_away:
             return State.FAILS, True
         if one.bounds is None:
@@ -135,8 +135,8 @@ class Judge:
         self._error_of_backlog = OF_BACKLOG * error
 
     def judge(self, rows: Sequence[Row], before: ValueJudgement | None = None) -> ValueJudgement:
-        """Judge the runs at the fixed looks until the value is decided. `before` is an earlier judgement, based on the
-        first of these runs.
+        """Judge the runs at the fixed looks until the value is decided. `before` is an earlier judgement of the first
+        of these runs.
         """
         judgement = before or ValueJudgement(State.OPEN, 0, look(0))
         if judgement.state is not State.OPEN:
@@ -180,8 +180,8 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Return whether a backlog may never settle, because it grows by the rule of studies or because there are too few
-    runs to decide.
+    """Return whether a backlog may never settle, because it grows by the rule of studies, or because too few runs exist
+    to decide.
     """
     return grows(slopes) or may_grow(slopes)
 
@@ -206,7 +206,7 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
 
 def _decide(one: Requirement, bounds: Bounds) -> State:
     """Return the state that follows from an interval. If the whole interval lies within the tolerance of the limit,
-    either decision is right, and the mean decides.
+    either decision is acceptable, and the mean decides.
     """
     holds, fails = _holds(one, bounds, one.tolerance), _fails(one, bounds, one.tolerance)
     if holds and fails:

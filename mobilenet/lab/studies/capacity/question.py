@@ -30,7 +30,7 @@ from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
-STEPS = 64  # The range is divided into at most this many steps, unless a resolution is given.
+STEPS = 64  # Without a given resolution, the range is divided into at most this many steps.
 BUDGET, MINUTES = 12_000, 10.0
 # Some arguments of the Python function have names that differ from the options.
 IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}
@@ -52,9 +52,9 @@ class Question:
     budget: int = BUDGET  # maximum number of runs
     seed: int = 1
     set: tuple[str, ...] | Mapping[str, Any] = ()
-    rare: float = RARE  # outcomes that occur in a smaller share of runs may be missed
-    minutes: float = math.inf  # limit of wall time; at this limit, a search ends as if its budget were used up
-    is_command: bool = False  # whether error messages name options of the command line
+    rare: float = RARE  # Outcomes that occur in a smaller share of runs may be missed.
+    minutes: float = math.inf  # limit of wall time, after which a search ends as if its budget were used up
+    is_command: bool = False  # whether error messages name command-line options
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Question:
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
     def word(self, name: str) -> str:
-        """Return the name that the caller used for an argument: `--from` on the command line, `low` in Python."""
+        """Return the caller's name of an argument: `--from` on the command line, `low` in Python."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
 
 
@@ -72,7 +72,7 @@ class Plan:
 
     question: Question
     study: Study
-    values: tuple[float | int, ...]  # in ascending order
+    values: tuple[float | int, ...]  # values in ascending order
     requirements: tuple[Requirement, ...]
     words: Vocabulary
 
@@ -208,7 +208,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
 
 
 def _fixed_changes(question: Question, study: Study) -> list[Change]:
-    """Return the changes that apply to all values, labelled as the caller wrote them."""
+    """Return the changes that apply to all values, each labelled with the option or argument that made it."""
     values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
@@ -226,7 +226,7 @@ def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
 
 
 def _round_step(span: float, is_whole: bool) -> float:
-    """Return the smallest step that is 1, 2, 2.5 or 5 times a power of ten and divides the span into at most STEPS
+    """Return the smallest step of the form 1, 2, 2.5 or 5 times a power of ten that divides the span into at most STEPS
     steps.
     """
     power = 10.0 ** math.floor(math.log10(span / STEPS))
@@ -265,7 +265,7 @@ def changes_of(question: Question) -> dict[str, Any]:
 
 
 def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
-    """Return the command of this search without its budget. Running it resumes the search."""
+    """Return the command of this search without its budget. The command resumes the search."""
     words = ["mobilenet capacity", quote(Path(scenario)), "--vary", shlex.quote(question.vary)]
     words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
     for text in question.require:
@@ -284,8 +284,8 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
 
 
 def normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command that the provenance records. It names the copy of the scenario in the directory of the study.
-    `allow_code` tells whether the command may run code.
+    """Return the command for the provenance. It refers to the copy of the scenario in the directory of the study.
+    `allow_code` is true if the command may run code.
     """
     command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
     return command if question.budget == BUDGET else f"{command} --budget {question.budget}"

@@ -27,7 +27,7 @@ _AT_MOST = ("<=", "<", "≤")
 
 class Requirement(NamedTuple):
     """A limit on the mean of a metric. The requirement is certain to hold if the mean is better than the limit by
-    `tolerance`, and certain to fail if the mean is worse by the same amount.
+    `tolerance`, and certain to fail if the mean is worse by `tolerance`.
     """
 
     metric: str
@@ -57,9 +57,7 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
 
 
 def _require_decidable(one: Requirement, where: str) -> None:
-    """Reject a limit outside of the possible values of the metric. Either all values or no values would meet such a
-    limit.
-    """
+    """Reject a limit outside the possible values of the metric, which either all values or no values would meet."""
     least, most = limits(one.metric)
     end, words = (most, f"ends at {most:g}") if one.limit >= most else (least, f"begins at {least:g}")
     if not (one.limit >= most or one.limit <= least):

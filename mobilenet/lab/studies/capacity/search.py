@@ -38,13 +38,13 @@ class Verdict(Enum):
 
 
 class Step(NamedTuple):
-    """The current state of the search, and the runs to make next, as a mapping from a value to its number of runs. The
-    search is over if this mapping is empty.
+    """The current state of the search. `run_counts` maps each value to run next to its number of runs; it is empty if
+    the search is over.
     """
 
     verdict: Verdict  # UNDECIDED while more runs are needed
     run_counts: dict[int, int]
-    holds_at: int | None = None  # the value next to the threshold at which the requirements hold
+    holds_at: int | None = None  # value next to the threshold at which the requirements hold
     fails_at: int | None = None
 
 
@@ -82,7 +82,7 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
         least = min((ends | halving).values())
         return Step(Verdict.UNDECIDED, {value: n for value, n in (ends | halving).items() if n == least}, *known)
     if outside := _open(judged, first):
-        return Step(Verdict.UNDECIDED, outside, *known)  # A value in `outside` may still contradict the answer.
+        return Step(Verdict.UNDECIDED, outside, *known)  # The values in `outside` may still contradict the answer.
     if bracket is None:
         holds = judged[0].state is State.HOLDS
         return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
@@ -90,8 +90,8 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
 
 
 def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> int:
-    """Estimate the maximum number of remaining runs. The estimate covers all values in progress and all halvings that
-    follow. It assumes that each mean is at its limit and that each value is as noisy as the noisiest one so far.
+    """Estimate how many runs remain at most, for all values in progress and all later halvings. The estimate assumes
+    that each mean is at its limit and that each value is as noisy as the noisiest one so far.
     """
     known = [end for end in (step.holds_at, step.fails_at) if end is not None]
     halvings = math.ceil(math.log2(max(1, abs(known[0] - known[-1]) if len(known) > 1 else last / QUARTERS)))
@@ -101,8 +101,8 @@ def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> in
 
 
 def _beside_an_open_end(last: int, judged: Mapping[int, ValueJudgement]) -> tuple[int, int]:
-    """Return the undecided end and the nearest decided value, in ascending order. Return (0, 0) if no value is decided,
-    if both ends are undecided, or if both are decided.
+    """Return the undecided end and the decided value nearest to it, in ascending order. Return (0, 0) unless exactly
+    one end is undecided and some value is decided.
     """
     decided = _decided_values(judged)
     if not decided or (0 in decided) is (last in decided):
@@ -119,8 +119,8 @@ def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, ValueJudgement]) -> int:
-    """Return how often the requirements change from holding to failing, or back, along the key. A change between two
-    decided values counts only if neither decision depends on the tolerance, or if one is beyond the tolerance.
+    """Return how often the requirements change between holding and failing along the key. A change between two decided
+    values counts only if both decisions are independent of the tolerance, or if one value is outside the tolerance.
     """
     decided = [judged[value] for value in _decided_values(judged)]
     sequences = [
@@ -132,9 +132,9 @@ def _turns(judged: Mapping[int, ValueJudgement]) -> int:
 
 
 def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
-    """Return two neighbouring decided values, one that holds and one that fails, or None. If there are several pairs,
-    which happens only within the tolerance, return the pair nearest to the end that holds. All decided values between
-    that end and the reported value then hold as well.
+    """Return two neighbouring decided values, one that holds and one that fails, or None. Several such pairs exist only
+    within the tolerance. In this case, return the pair nearest to the end that holds, so that all decided values
+    between this end and the pair hold.
     """
     pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:

@@ -29,7 +29,7 @@ def answer(result: SearchResult) -> str:
 
 
 def _delivery_ratios(result: SearchResult) -> str:
-    """Return the delivery and broadcast ratios at the values that the answer depends on, or at all values that were
+    """Return the delivery and broadcast ratios at the values that determine the answer, or at all values that were
     run.
     """
     ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
@@ -79,7 +79,7 @@ def headline(result: SearchResult) -> str:
 
 
 def _within(result: SearchResult) -> str:
-    """Return a note that names the values next to the threshold that could be decided only by the tolerance."""
+    """Return a note that names the values next to the threshold whose decision depends on the tolerance."""
     ends = [value for value in (result.holds_at, result.fails_at) if value is not None]
     unclear = [format_value(value) for value in ends if not result.points[value].is_clear]
     if not unclear:
@@ -127,7 +127,7 @@ def _so_far(result: SearchResult) -> str:
 
 
 def _empty(result: SearchResult) -> str | None:
-    """Return a note on the first value at which hardly any run has a required metric. Return None if there is no such
+    """Return a note on the first value at which almost all runs lack a required metric, or None if there is no such
     value.
     """
     for value, judged in result.points.items():
@@ -139,7 +139,7 @@ def _empty(result: SearchResult) -> str | None:
 
 
 def support(result: SearchResult) -> list[str]:
-    """Return the evidence at the values that the answer depends on, with one line for each requirement."""
+    """Return the evidence at the values that determine the answer, with one line for each requirement."""
     values = [value for value in (result.holds_at, result.fails_at) if value is not None]
     lines = []
     for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
@@ -210,7 +210,7 @@ def more_runs(result: SearchResult) -> int:
 
 
 def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
-    """Return a note on the value that is being decided now, and on the precision reached so far."""
+    """Return a note on the value that the search examines now, and on the precision reached so far."""
     name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
     one = next((one for one in judged.estimates if judged.of(one)[0] is State.OPEN), None) if judged else None
     if judged is None or one is None:

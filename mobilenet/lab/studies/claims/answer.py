@@ -43,19 +43,19 @@ class AnsweredClaim:
     required: str
     bounds: Bounds | None  # value and confidence interval
     replications: int  # replications of each configuration, or the number of schedules
-    command: str  # the command in normal form, in which PLACE stands for the directory
+    command: str  # command in normal form, in which PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # whether --quick has skipped this claim
     assumes: bool = False  # whether the answer neglects rare outcomes
-    had: int | None = None  # number of replications that have the metric; None if unknown
+    had: int | None = None  # number of replications with the metric; None if unknown
     delivery: Delivery | None = None
     violated: int = 0  # number of runs that violate a property, over all configurations of the claim
-    printed: Ends = NO_ENDS  # the range of values that a number printed in a paper may represent
+    printed: Ends = NO_ENDS  # range of values that a printed number of a paper may represent
 
     @property
     def is_expected(self) -> bool:
-        """Whether the answer is the one that the file expects, or is still undecided."""
+        """Whether the answer is the one that the file expects, or still undecided."""
         return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
 
     @property
@@ -66,7 +66,7 @@ class AnsweredClaim:
 
     @property
     def place(self) -> Cell | None:
-        """The configuration whose mean is the value. It is None if the value depends on several configurations."""
+        """The configuration whose mean is the value, or None if the value depends on several configurations."""
         tests = self.question.tests
         return tests[0].value if tests and all(test.other is None for test in tests) else None
 
@@ -78,7 +78,7 @@ class Outcome:
     path: Path
     name: str
     error: float
-    rare: float  # outcomes that occur in a smaller share of runs may be missed
+    rare: float  # Outcomes that occur in a smaller share of runs may be missed.
     seed: int
     answers: tuple[AnsweredClaim, ...]
     runs: int
@@ -159,8 +159,8 @@ def _plain(value: Any) -> Any:
 
 
 def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
-    """Combine a question with the judgement of its runs. If the claim consists of several tests, report the one that is
-    nearest to failing.
+    """Combine a question with the judgement of its runs. If the claim consists of several tests, report the test that
+    is nearest to failing.
     """
     of_tests = judged.bounds
     place = _nearest(question, of_tests)

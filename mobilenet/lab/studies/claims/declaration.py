@@ -26,10 +26,9 @@ from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
-MARGIN = 0.05  # The default margin is this share of the bound.
+MARGIN = 0.05  # default margin, as a share of the bound
 MOST_CLAIMS = 1_000
-# Experiments may not have these names, because the directory of the answers contains files or folders with the same
-# names.
+# Experiments may not have these names, because the directory of answers already uses them for files and folders.
 RESERVED = (
     "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
     "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json", "figures",
@@ -283,7 +282,7 @@ class Claims(Parameters):
         return claims
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """Return an error for a key of the file. `path` is a tuple of keys, because names may contain dots."""
+        """Return an error for a key of the file. `path` is a tuple, because names may contain dots."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -292,8 +291,8 @@ class Claims(Parameters):
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
 
     def file_text(self, experiments: Iterable[str]) -> str:
-        """Return the text of the claims file for a directory of answers. In this file, each of these experiments refers
-        to its study in the same directory.
+        """Return the text of the claims file for a directory of answers. There, each of these experiments refers to its
+        study in the same directory.
         """
         values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
         studies = {

@@ -53,11 +53,12 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, stamping
 from mobilenet.record.writer import write_json
 
-# The time for runs. It is less than ten minutes, because Spark needs time to start and the tables must be written.
+# The time limit for runs. It is less than ten minutes, because Spark needs time to start and the tables must be
+# written.
 QUICK_S = 540.0
 EVENTS_PER_S = 150_000  # approximate speed of a run on one core; only the order of the experiments depends on it
 MARK = "claims.json"
-# A copy of the claims, which refers to the studies in the same directory. So the directory is self-contained.
+# name of the copy of the claims, which refers to the studies in the same directory
 KEPT = "claims.yaml"
 LEFT = "left by --quick"
 # Configurations are run in the same round if they cost at most this many times as much as the cheapest one.
@@ -91,9 +92,7 @@ class Means:
 
 
 class CommonDelays:
-    """Computes delays over the deliveries that two runs have in common, and caches the results. The runs belong to two
-    places.
-    """
+    """Computes and caches delays over the deliveries that two runs have in common. The runs belong to two places."""
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
@@ -101,7 +100,7 @@ class CommonDelays:
         self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
 
     def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
-        """Return the values of the metric in the two places. Raise NotPaired if the runs cannot be compared, and
+        """Return the values of the metric at the two places. Raise NotPaired if the runs cannot be compared, and
         StudyError if a run cannot be read.
         """
         key = own, other, replication, metric
@@ -167,7 +166,7 @@ def _require_own(out: Path) -> None:
 
 
 class _Work:
-    """Performs the runs of all experiments, and keeps track of the answers."""
+    """Performs the runs of all experiments, and collects the answers."""
 
     def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
         self._plan, self._means, self._stores = plan, means, stores
@@ -200,8 +199,8 @@ class _Work:
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
-        """Run the configuration that is cheapest in relation to its number of open claims, together with other
-        configurations of the same experiment at a similar cost. Judge the claims afterwards.
+        """Run the configuration that is cheapest in relation to its number of open claims, together with configurations
+        of the same experiment that cost about as much. Judge the claims afterwards.
         """
         costs = self._plan.costs
         waiting = Counter(cell for question in self._looks.open for cell in question.cells)
@@ -220,8 +219,8 @@ class _Work:
             self._judge(name)
 
     def _judge(self, name: str) -> None:
-        """Answer the questions for which an experiment has enough runs. If a run failed, leave the questions that refer
-        to the experiment undecided.
+        """Answer the questions for which an experiment has enough runs. If a run failed, the questions about this
+        experiment remain undecided.
         """
         failures = len(self._stores[name].failures())
         for question in self._looks.open if failures else ():
@@ -232,7 +231,7 @@ class _Work:
 
     def _require_metrics(self, name: str) -> None:
         """Raise ScenarioError if the runs do not have the metric of a claim. Only metrics of plug-ins and processes
-        need this check: all others were checked before, and may be missing in the first runs by chance.
+        need this check: all others were checked before, and the first runs may lack them by chance.
         """
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
@@ -243,7 +242,7 @@ class _Work:
                 raise self._plan.claims.problem(("claims", question.name, "metric"), what)
 
     def play_short(self) -> None:
-        """Play the schedules of those claims that take less time than the cheapest experiment."""
+        """Play the schedules of the claims that take less time than the cheapest experiment."""
         costs = self._plan.costs
         cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
         for question in self._plan.questions:
@@ -285,7 +284,7 @@ class _Work:
         )
 
     def outcome(self) -> Outcome:
-        """Return all answers after the last run."""
+        """Return all answers, when all runs are finished."""
         violated_runs = tuple(self._violations())
         return Outcome(
             self._means.out,

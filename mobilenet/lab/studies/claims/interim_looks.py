@@ -41,7 +41,7 @@ class Looks:
         return EXACT_RUNS if question.is_exact else look(self._number[question.name])
 
     def replications(self) -> dict[Cell, int]:
-        """Return how many replications of each configuration the next looks need."""
+        """Return the number of replications that the next looks need, for each configuration."""
         needs: dict[Cell, int] = {}
         for question in self.open:
             for cell in question.cells:

@@ -48,12 +48,12 @@ Runs = Mapping[Cell, Sequence[Row]]
 # A function that computes a delay at two places in one replication, from the deliveries that occurred at both places.
 # It returns None if there are no such deliveries.
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
-ANY = OfDelays(len)  # This is used for metrics that depend only on which deliveries were made, and not on their delays.
-STEPS = 200  # The search for an end of a ratio's interval stops after this many steps.
+ANY = OfDelays(len)  # stands for metrics that depend only on which deliveries were made, and not on their delays
+STEPS = 200  # maximum number of steps of the search for an end of a ratio's interval
 
 
 class Delivery(NamedTuple):
-    """The mean delivery ratios of the places of a test. `is_common` is true if the values of the test cover only the
+    """The mean delivery ratios at the places of a test. `is_common` is true if the values of the test cover only the
     deliveries that occurred at both places.
     """
 
@@ -72,9 +72,10 @@ class Judgement(NamedTuple):
     sides: tuple[Side | None, ...] = ()  # one entry for each test, or None for a test with too few values
     why: str = ""  # the reason for the answer, if the numbers do not show it
     is_final: bool = True  # False if more runs may change the answer
-    is_clear: bool = False  # whether the decision does not depend on the margin
+    is_clear: bool = False  # whether the decision is independent of the margin
     assumes: bool = False  # whether the answer neglects rare outcomes
-    had: tuple[int, ...] = ()  # for each test, the number of replications in which its configurations have the metric
+    # for each test, the number of replications in which all its configurations have the metric
+    had: tuple[int, ...] = ()
     deliveries: tuple[Delivery, ...] = ()  # one entry for each test
 
     @property
@@ -88,9 +89,9 @@ class Judgement(NamedTuple):
 def judge(
     question: Question, runs: Runs, number: int, error: float, rare: float = RARE, common: Common | None = None
 ) -> Judgement:
-    """Judge a question from its runs at look `number`. `error` is the error of this question at all looks together.
-    Outcomes that occur in less than `rare` of the runs may be missed. `common` computes the delays at two places that
-    delivered different shares.
+    """Judge a question from its runs at look `number`. `error` is the error of this question over all looks. Outcomes
+    that occur in less than `rare` of the runs may be missed. `common` computes the delays at two places that delivered
+    different shares.
     """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
@@ -108,7 +109,7 @@ def judge(
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
     """Return the rows for a test. Delays at two places are computed from the deliveries that occurred at both places.
-    The rows are used unchanged if both places delivered everything that they owed, and either owed the same or are not
+    The rows are unchanged if both places delivered everything that they owed, and either owed the same or are not
     paired. Raise NotPaired if delays, or percentiles that include waiting messages, cannot be compared.
     """
     metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
@@ -161,7 +162,7 @@ def _judgement(
 def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
-    """Combine the decisions of all tests. `open_` is the judgement to return while the question is undecided.
+    """Combine the decisions of all tests. `open_` is the judgement that is returned while the question is undecided.
     `of_backlog` is the error of the backlog test.
     """
     open_ = open_._replace(sides=tuple(sides))
@@ -206,8 +207,8 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
-    """Return why a ratio has no value, or None if it has a value. The relations `below` and `grows` only compare means,
-    and do not need the ratio.
+    """Return why a ratio has no value, or None if it has one. The relations `below` and `grows` only compare means, and
+    do not need the ratio.
     """
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
@@ -216,7 +217,7 @@ def _without_ratio(sides: Sequence[Side | None]) -> str | None:
 
 
 def _of_zero(failing: Sequence[Side]) -> str:
-    """Return an explanation if the larger mean is 0. Otherwise return an empty string."""
+    """Return an explanation if the mean that should be larger is 0, and otherwise an empty string."""
     is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
@@ -229,8 +230,8 @@ def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, .
 
 class Side(NamedTuple):
     """A test with the values at its places, by replication. `other` is None if the test has only one place. `below` and
-    `above` are the allowances for unseen outcomes in its bounds. If `error` is None, all replications have the same
-    value.
+    `above` are the shares of unseen outcomes that its bounds allow for. If `error` is None, all replications have the
+    same value.
     """
 
     test: Inequality
@@ -246,7 +247,7 @@ class Side(NamedTuple):
         return (self.value if self.other is None else self.value - factor * self.other) - shift
 
     def limits(self, factor: float, shift: float) -> tuple[float, float]:
-        """Return the smallest and the largest number that value - factor * other - shift can be."""
+        """Return the smallest and the largest possible value of value - factor * other - shift."""
         least, most = limits(self.metric)
         if self.other is None:
             return least - shift, most - shift
@@ -255,20 +256,20 @@ class Side(NamedTuple):
 
     @property
     def mean_of_other(self) -> float:
-        """The mean at the other place. It is 0 if there is only one place."""
+        """The mean at the other place, or 0 if the test has only one place."""
         return 0.0 if self.other is None else _mean(self.other)
 
     def against(self, answer: Answer) -> float:
-        """Return the allowance that an answer must make for unseen outcomes that would contradict it."""
+        """Return the share of unseen outcomes that could contradict an answer."""
         return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
-    """Return the values of the replications that have the metric in every configuration of the test. Return None if
+    """Return the values of the replications in which every configuration of the test has the metric. Return None if
     there are too few such replications, or if a difference would be infinity minus infinity.
     """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
-    if metric.startswith(NEVER):  # A run without a value never delivered this share of the messages.
+    if metric.startswith(NEVER):  # A run without a value never delivered the percentile's share of messages.
         fill = {metric: math.inf}
         own = [{**fill, **row} for row in own]
         other = [{**fill, **row} for row in other] if other is not None else None
@@ -318,7 +319,7 @@ def _fails(side: Side, margin: float) -> bool:
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
-    """Return the two coefficients of the combination value - factor * other - shift."""
+    """Return `factor` and `shift` of the combination value - factor * other - shift."""
     return (bound, 0.0) if test.is_ratio else (1.0, bound)
 
 
@@ -343,7 +344,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference of a test, with an interval of all numbers that its bounds do not
+    """Return the value, ratio or difference of a test, with the interval of all numbers that its bounds do not
     exclude.
     """
     least, most = limits(side.metric)
@@ -361,8 +362,8 @@ def _interval(side: Side) -> Bounds | None:
 
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
-    """Return the end of the interval of a ratio: the number at which the bounds begin to exclude values. Return
-    infinity if no number is excluded.
+    """Return one end of the interval of a ratio, beyond which the bounds exclude all numbers. Return infinity if they
+    exclude none.
     """
 
     def is_excluded(at: float) -> bool:

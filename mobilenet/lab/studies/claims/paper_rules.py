@@ -22,7 +22,7 @@ from mobilenet.record.stamp import PLACE
 
 JUDGES = {"reliable": reliable.judge, "causal": causal.judge}
 ANSWERS = {"hold": Answer.HOLDS, "fail": Answer.FAILS, "hold in part": Answer.FAILS, "not checked": Answer.UNDECIDED}
-COMMAND = f"mobilenet claims {PLACE}/claims.yaml"  # the command that shows the answer, in normal form
+COMMAND = f"mobilenet claims {PLACE}/claims.yaml"  # normal form of the command that shows the answer
 
 
 class Verdict(NamedTuple):
@@ -33,7 +33,9 @@ class Verdict(NamedTuple):
 
 
 def published_ids(paper: str) -> list[str]:
-    """Return the ids of all sentences of a paper. For a paper with numbers, return their names TABLE/SIZE/QUANTITY."""
+    """Return the ids of all sentences of a paper. For a paper with numbers, return their names in the form
+    TABLE/SIZE/QUANTITY.
+    """
     return list(CHECKS if paper == "reliable" else causal.printed_numbers())
 
 

@@ -41,7 +41,7 @@ from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import inline
 
-EXACTLY = 1e-9  # Equal numbers may differ by this share of a bound after rounding.
+EXACTLY = 1e-9  # Rounding may change equal numbers by this share of a bound.
 
 
 class Cell(NamedTuple):
@@ -91,15 +91,15 @@ class Plan:
     """A checked claims file, with the questions and studies that answer its claims."""
 
     claims: Claims
-    studies: dict[str, Study]  # studies of only those experiments that claims need
+    studies: dict[str, Study]  # studies of the experiments that claims refer to
     questions: tuple[Question, ...]
     # approximate number of events of a run, for each configuration
     costs: dict[Cell, int] = field(default_factory=dict)
 
     @property
     def error(self) -> float:
-        """The probability of error of a single claim. It is chosen so that all claims together do not exceed the error
-        of the file.
+        """The probability of error of a single claim, with which all claims together do not exceed the error of the
+        file.
         """
         return self.claims.error / max(1, sum(question.can_err for question in self.questions))
 

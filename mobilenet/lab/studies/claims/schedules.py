@@ -1,8 +1,8 @@
 """Judge the claim that no schedule of the swarm violates the properties of a protocol, by playing the schedules.
 
 Model     The claim refers to exactly these schedules, so its answer does not depend on chance. A single violation
-          decides it. If there is none but a schedule ends with an error, the claim remains undecided. The interval
-          describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
+          decides it. If no violation occurs but a schedule ends with an error, the claim remains undecided. The
+          interval describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
 Kept      OUT/schedules.jsonl has a line for each schedule that was played with the present code and is not played
           again.
 Errors    OSError if the file cannot be read or written.
@@ -30,7 +30,7 @@ class ScheduleTally(NamedTuple):
     answer: Answer
     schedules: int
     violated: int
-    high: float  # upper end of the interval of the share of violations
+    high: float  # upper end of the interval for the share of violations
     unknown: int
     why: str = ""
 

@@ -21,7 +21,7 @@ HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
 
 def cells(one: AnsweredClaim) -> tuple[str, ...]:
-    """Return the cells of a claim's row, in the order of HEAD."""
+    """Return the table cells of a claim, in the order of HEAD."""
     return (one.question.name, _answer(one), *_numbers(one), one.required, f"{one.replications:,}")
 
 
@@ -64,7 +64,7 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
 
 
 def _infinite(one: AnsweredClaim) -> str:
-    """Return a note on how many runs of each place have an infinite metric. Return an empty string if there are no such
+    """Return a note on how many runs of each place have an infinite metric, or an empty string if there are no such
     runs.
     """
     counts = one.delivery.infinite if one.delivery is not None else ()
@@ -73,7 +73,7 @@ def _infinite(one: AnsweredClaim) -> str:
 
 
 def _opening(one: AnsweredClaim) -> str:
-    """Return the delivery and broadcast ratios and the number of runs with violations, if they are noteworthy."""
+    """Return the delivery and broadcast ratios and the number of violating runs, if they are noteworthy."""
     parts = []
     if (delivery := one.delivery) is not None:
         ratios = [share for share in (delivery.value, delivery.other) if share is not None]

@@ -42,7 +42,7 @@ ANY = float("inf")
 BETWEEN = tuple((f"{low}_to_{low + 100}", low, low) for low in (100, 200, 300))
 BY_BYTES = (("below_100", 0, 0), *BETWEEN, ("above_400", 400, ANY))
 BY_MESSAGES = (*((str(count), count, count) for count in range(1, 6)), ("more", 6, ANY))
-# Columns: figure, quantity, mode, what is counted, smallest and largest value, whether the result is in per cent.
+# Columns: figure, quantity, mode, what is counted, smallest value, largest value, whether the result is in per cent.
 OF_PROCESSES = (
     ("6", "messages_of_0_dependencies_percent", AGGREGATED, "dependencies", 0, 0, True),
     ("6", "messages_of_1_to_4_dependencies_percent", AGGREGATED, "dependencies", 1, 4, True),
@@ -60,14 +60,14 @@ Values = Any  # float64 with shape (runs,), or (1,) for a ratio of means
 
 
 def printed_numbers() -> dict[str, dict[str, str]]:
-    """Read the numbers of the paper, as a mapping from TABLE/SIZE/QUANTITY to a row."""
+    """Read the numbers of the paper. Return a mapping from TABLE/SIZE/QUANTITY to a row."""
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {f"{row['table']}/{row['size']}/{row['quantity']}": row for row in csv.DictReader(file)}
 
 
 def replications(n: int) -> int:
-    """Return the number of runs for a size and mode. All of them together have about a million packets, but there are
-    at least two runs, and at most 30 as in the paper.
+    """Return the number of runs for each mode at a size. It is at most 30, as in the paper, and at least 2. Otherwise,
+    all runs together have about a million packets.
     """
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
@@ -94,7 +94,7 @@ def judge(
 
 
 def _jobs(sizes: list[int]) -> Iterator[Job]:
-    """Yield the jobs. Long jobs come first, because otherwise the other cores would wait for them at the end."""
+    """Yield the jobs. Long jobs come first, so that no core works alone at the end."""
     for n in reversed(sizes):
         for mode, changes in MODES.items():
             for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
@@ -139,7 +139,9 @@ def _ends(printed: str, note: str) -> Ends:
 
 
 def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
-    """Yield the table or figure, the quantity, and its values: one for each run, or one for all runs."""
+    """Yield each quantity with its table or figure and its values. There is one value for each run, or one for all
+    runs.
+    """
     plain, aggregated = runs[PLAIN], runs[AGGREGATED]
     packets_plain, packets = _of(plain, "packets"), _of(aggregated, "packets")
     yield "1", "packets_plain", packets_plain
@@ -165,14 +167,14 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
     yield from _latencies(plain, aggregated)
     for quantity, count in (("aggregated", _messages_in_company), ("delayed", lambda result: result["delayed"])):
         many, one = (np.array([count(result) for result in runs[mode]]) for mode in (AGGREGATED, SINGLE))
-        # At the smallest size, where the paper reports no aggregated packets, there are too few of them to decide.
+        # At the smallest size, the paper reports no aggregated packets, and there are too few of them to decide.
         if many.any() and n > SMALLEST:
             yield "text", f"single_tree_fewer_{quantity}_percent", 100 * (1 - one.mean() / many.mean())
 
 
 def _latencies(plain: list[Result], aggregated: list[Result]) -> Iterator[tuple[str, str, Values]]:
-    """Yield the quantities that the text of the paper states. Some of them compare messages in packets of two with the
-    same messages without aggregation.
+    """Yield the quantities from the text of the paper. Some of them compare messages in packets of two with the same
+    messages without aggregation.
     """
     came_plain, came = (_of(results, "reception_latency_mean") for results in (plain, aggregated))
     done_plain, done = (_of(results, "delivery_latency_mean") for results in (plain, aggregated))
@@ -198,7 +200,7 @@ def _messages_in_company(result: Result) -> int:
 
 
 def _share(results: list[Result], counter: str, low: int, high: float) -> Values:
-    """Return the share of these sizes among all packets, in per cent."""
+    """Return the percentage of all packets that have these sizes."""
     all_packets = [result["counters"]["messages"][counter] for result in results]
     shares = [sum(n for size, n in of.items() if low <= int(size) <= high) / sum(of.values()) for of in all_packets]
     return 100 * np.array(shares)

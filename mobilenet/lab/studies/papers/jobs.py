@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mobilenet.scenario import ProcessScenario
 
 SCENARIOS = package_files.SCENARIOS / "vcube"
-SIZES = tuple(1 << d for d in range(3, 11))  # numbers of processes in all papers
+SIZES = tuple(1 << d for d in range(3, 11))  # numbers of processes that all papers use
 Result = dict[str, Any]
 Ends = tuple[float | None, float | None]  # lower and upper end of a range
 NO_ENDS: Ends = (None, None)
@@ -50,7 +50,7 @@ class Job(NamedTuple):
     key: tuple[Any, ...]  # key under which its results are stored
     scenario: str
     changes: tuple[str, ...]
-    # Further changes that define a second run. The two runs are compared over the messages that occur in both.
+    # Changes that define a second run, or None. The two runs are compared over the messages that occur in both.
     beside: tuple[str, ...] | None = None
 
 
@@ -114,7 +114,7 @@ def results_of(
 
 @cache
 def identity(job: Job) -> str:
-    """Return a digest of everything that the result of a job depends on. Raise ScenarioError if its scenario is
+    """Return a digest of everything that determines the result of a job. Raise ScenarioError if its scenario is
     invalid.
     """
     scenario = json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True)
@@ -123,7 +123,7 @@ def identity(job: Job) -> str:
 
 @cache
 def digest_of_code() -> str:
-    """Return a digest of all modules of mobilenet. All are included, because any module may affect a result."""
+    """Return a digest of all modules of mobilenet, because any module may affect a result."""
     digest = sha256()
     for path in sorted(package_files.PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(package_files.PACKAGE)}\0".encode() + path.read_bytes())
@@ -131,7 +131,7 @@ def digest_of_code() -> str:
 
 
 def completed_results(file: Path) -> dict[str, Result]:
-    """Read the results that the file contains."""
+    """Read the completed results from the file."""
     results = {}
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

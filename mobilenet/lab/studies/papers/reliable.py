@@ -43,8 +43,8 @@ from mobilenet.lab.workers import nothing
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
-LATER = 20  # At this time all processes suspect the process that crashed at 0.
-# With this timeout, only the intended processes are suspected. A process that suspects all other processes tests all of
+LATER = 20  # By this time, all processes suspect the process that crashed at 0.
+# With this timeout, only the intended processes are suspected. A process that suspects all others also tests all of
 # them, and answers late.
 PATIENT = 1000
 COUNTED = {
@@ -128,7 +128,7 @@ def _crash(process: int, at: float) -> str:
 
 
 def _crash_time_s(n: int, name: str) -> float:
-    """Return the time between the last copy that p0 sends and the first answer that a process forwards."""
+    """Return the time from the last copy that p0 sends to the first answer that a process forwards."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 

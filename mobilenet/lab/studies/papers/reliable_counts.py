@@ -19,13 +19,12 @@ KINDS = ("tree", "delv", "ack", "copy")
 
 class Counts(NamedTuple):
     sent: dict[str, list[int]]  # maps each kind to the number of messages that each process sent
-    # Maps each kind to the number of messages that were handed to the network for each process, whether or not it had
-    # crashed.
+    # Maps each kind to the number of messages handed to the network for each process, even if it had crashed.
     received: dict[str, list[int]]
-    source_trees: list[int]  # processes that received the TREE messages of p0, in order
-    most_per_cluster: int  # largest number of TREE messages from one process to one of its clusters
-    acks_to_suspected: int  # number of ACKs that processes sent while they suspected the receiver
-    suspected: list[float | None]  # when each process suspected another process for the first time
+    source_trees: list[int]  # processes to which p0 sent TREE messages, in order
+    most_per_cluster: int  # largest number of TREE messages that one process sent to one of its clusters
+    acks_to_suspected: int  # number of ACKs that processes sent to receivers which they suspected
+    suspected: list[float | None]  # time at which each process first suspected another process
 
 
 def count(job: Job) -> Result:

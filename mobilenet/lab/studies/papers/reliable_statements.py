@@ -52,16 +52,16 @@ Check = Callable[["Runs", int], list[Claim]]
 
 
 class Runs(NamedTuple):
-    """The results that statements compare. A KeyError is raised for a run that was not made."""
+    """The results that statements compare. Access to a run that was not made raises KeyError."""
 
-    table: dict[tuple[str, str, int], dict[str, Any]]  # keys: experiment, protocol, n
+    table: dict[tuple[str, str, int], dict[str, Any]]  # keys have the form (experiment, protocol, n)
     counted: dict[tuple[str, str, int], Counts]
 
     def latency(self, experiment: str, protocol: str, n: int) -> float:
         return float(self.table[experiment, protocol, n]["latency"])
 
     def growth(self, protocol: str, n: int) -> float:
-        """Return the growth of the latency from half as many processes to n processes."""
+        """Return how much the latency grows from n / 2 to n processes."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
     def messages(self, experiment: str, protocol: str, n: int, kind: str = "messages") -> float:
@@ -195,7 +195,7 @@ def same_detection(r: Runs, n: int) -> list[Claim]:
 
 
 def again(r: Runs, n: int, protocol: str) -> float:
-    """Return the number of TREE messages that are not the first one to a process."""
+    """Return the number of TREE messages beyond the first one to each process."""
     return r.messages(SOURCE, protocol, n, "trees") - (n - 1)
 
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from mobilenet.record.table import Columns
     from mobilenet.scenario import ProcessScenario
 
-Instants = dict[tuple[int, MessageId], int]  # maps (process, message) to time_ns
+Instants = dict[tuple[int, MessageId], int]  # maps (process, message) to a time in nanoseconds
 
 
 def observe(job: Job) -> Result:
-    """Simulate a run on the packet network, and return what was observed in the run."""
+    """Simulate a run on the packet network, and return the observations."""
     scenario = scenario_of(job)
     result, events, samples, watch = _run_watched(scenario)
     result |= watch.observations(events, samples)
@@ -116,8 +116,8 @@ def wait_count(received: Instants, delivered: Instants) -> int:
 
 
 def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
-    """Return the mean time from broadcast to reception, and the mean time from broadcast to delivery, in time units.
-    `of` contains the messages and processes. A source delivers its own messages immediately.
+    """Return the mean times from broadcast to reception and from broadcast to delivery, in time units. `of` contains
+    pairs of a receiver and a message. A source delivers its own messages immediately.
     """
     begun = [delivered[m.source, m] for _, m in of]
     came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)

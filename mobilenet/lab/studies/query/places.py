@@ -35,7 +35,7 @@ class Runs:
 
     where: Path
     paths: tuple[Path, ...]
-    keys: pa.Table  # one row for each of `paths`: the index of the path, KEYS and the factors
+    keys: pa.Table  # one row for each of `paths`, with the index of the path, KEYS and the factors
     is_study: bool = False
     unfinished: str | None = None  # a note for users if the study is unfinished
 

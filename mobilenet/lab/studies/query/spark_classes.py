@@ -55,7 +55,7 @@ def keep_classes() -> None:
 
 
 def _load_classes(java_options: str) -> None:
-    """Start a Java with these options, do what studies and queries do, and let it end."""
+    """Start a Java with these options, perform the work of studies and queries, and let Java end."""
     from pyspark import SparkContext
 
     with scratch_folder("java") as folder:

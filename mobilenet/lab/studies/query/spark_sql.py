@@ -34,7 +34,7 @@ from mobilenet.record.reader import glance_at_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_SENT_BYTES = 2**32  # If the events are larger than this, the broadcasts are not sent to each worker as a whole.
+MOST_SENT_BYTES = 2**32  # Larger sets of events are joined without sending all broadcasts to each worker.
 COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
@@ -58,7 +58,7 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 
 def _with_table(runs: Runs, view: View) -> list[int]:
-    """Return the indices of the runs that recorded the data that the view needs."""
+    """Return the indices of the runs that recorded the data for the view."""
     tables = ("events", "samples") if view.table is None else (view.table,)
     files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
     places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
@@ -117,7 +117,7 @@ class Views(Mapping[str, "DataFrame"]):
         return self._with_names(rows, [column.name for column in view.columns])
 
     def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
-        """Replace the indices of runs in these rows by the columns that identify the runs."""
+        """Replace the index of the run in each row by the columns that identify the run."""
         from pyspark.sql.functions import broadcast
 
         names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
@@ -224,7 +224,7 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
 
 
 def answer(frame: DataFrame) -> pa.Table:
-    """Compute a DataFrame. Raise StudyError with the reason that Spark reports if this fails."""
+    """Compute a DataFrame. If this fails, raise StudyError with the reason that Spark reports."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

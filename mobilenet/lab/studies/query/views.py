@@ -43,7 +43,7 @@ class View(NamedTuple):
     table: str | None  # the recorded table to read, or None if the view needs several tables
     # a function that computes the view without the columns that identify the run
     of_run: Callable[[Path], pa.Table] | None = None
-    needs: str = ""  # the scenario key that must be set for the view
+    needs: str = ""  # scenario key that must be set for the view to exist
 
     @property
     def schema(self) -> pa.Schema:
@@ -90,7 +90,7 @@ def _deliveries(run: Path) -> pa.Table:
 
 
 def _buffers(run: Path) -> pa.Table:
-    """Return how many messages each buffer contains. Each row covers the time from one change to the next; the last row
+    """Return the number of messages in each buffer. Each row covers the time from one change to the next; the last row
     ends with the run.
     """
     manifest = read_json(run, "manifest.json")

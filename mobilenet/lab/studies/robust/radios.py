@@ -36,7 +36,7 @@ SHADOWING = {"sigma_db": 7.0, "decorrelation_m": 13.0}
 FADING = {"model": "nakagami"}
 MOST_DBM = 40.0
 ATTACHMENT = "hosts.attachment"
-# The keys of `wireless` that have the same meaning for all radios.
+# keys of `wireless` that have the same meaning for all radios
 OF_ANY_RADIO = ("loss", "queue_frames", "groupcast", "group_retries")
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
@@ -50,8 +50,8 @@ RADIOS = {
 
 
 class Radio(NamedTuple):
-    """A radio on which the comparison is repeated. `changes` maps scenario keys to values; it is empty for the radio of
-    the scenario itself.
+    """A radio on which the comparison is repeated. `changes` maps scenario keys to values, and is empty for the
+    scenario's own radio.
     """
 
     name: str
@@ -105,8 +105,8 @@ def _require_known(name: str, own: str) -> None:
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:
-    """Return a disk for a radio whose reception depends on the received power. The range of the disk is the median
-    reach of this radio.
+    """Return a disk that replaces a radio whose reception depends on the received power. The range of the disk is the
+    median reach of this radio.
     """
     own = scenario.wireless
     more: dict[str, Any] = {"capture_db": CAPTURE_DB} if name == "capture" else {}
@@ -145,9 +145,9 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Return a path loss with which the reach equals the range of the disk to the centimetre. Hosts then move in the
-    same area. The reference loss is shifted by less than a hundredth of a dB, because the loss must pass a rounding
-    step of a hundredth just beyond `range_m`.
+    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts move in the same
+    area. The reference loss is shifted by less than a hundredth of a dB, because the rounded loss must change just
+    beyond `range_m`.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)
@@ -156,9 +156,7 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
 
 
 def _shared_values(own: WirelessParameters) -> dict[str, Any]:
-    """Return the keys that every radio with the MAC of 802.11 takes from the scenario, including those of the
-    receiver.
-    """
+    """Return the keys that every radio with the 802.11 MAC takes from the scenario, including those of the receiver."""
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
     parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
     return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
@@ -176,7 +174,7 @@ def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes:
 
 
 def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes in an order in which the scenario is valid after each change. A radio must never have the
+    """Return the changes in an order that keeps the scenario valid after each change. No radio may temporarily have the
     hysteresis of the other model.
     """
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")

@@ -40,7 +40,7 @@ class Plan:
     """The studies to run, one for each radio."""
 
     study: Study
-    mac: str  # the MAC of the scenario
+    mac: str  # MAC of the scenario
     radios: list[Radio]
     studies: list[Study]  # one for each radio
     runs: int  # minimum number of runs on each radio
@@ -118,7 +118,7 @@ def perform(
 
 
 def judge(plan: Plan, out: Path) -> list[Claim]:
-    """Return the claims, judged from the tables of all radios."""
+    """Judge the claims from the tables of all radios."""
     findings = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
     return claims(findings, plan.study.confidence)
 
@@ -136,7 +136,7 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """Return the study with another radio. This radio already includes the keys of `set` that concern a radio."""
+    """Return the study with another radio, which already includes the keys of `set` that concern a radio."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})
@@ -147,7 +147,7 @@ def _sets(study: Study, factor: str, key: str) -> bool:
 
 
 def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
-    """Raise ScenarioError for a factor that changes a setting in which the radios differ."""
+    """Raise ScenarioError if the factor changes a setting in which the radios differ."""
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:

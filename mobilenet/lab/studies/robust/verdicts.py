@@ -38,8 +38,8 @@ from mobilenet.quoting import percentage
 
 @dataclass(slots=True)
 class Effect:
-    """The effect on one radio. `direction` is 1 or -1 if the effect is significant, and otherwise 0. `lack` states why
-    there is no result.
+    """The effect on one radio. `direction` is 1 or -1 for a significant effect, and otherwise 0. `lack` states why a
+    result is missing.
     """
 
     radio: str
@@ -53,7 +53,7 @@ class Effect:
 
 @dataclass(slots=True)
 class Claim:
-    """A comparison of a level with the baseline in one metric, on all radios. The claim is that the effect on the first
+    """A comparison of a level with the baseline in one metric on all radios. It claims that the effect on the first
     radio also occurs on the other radios.
     """
 
@@ -76,8 +76,8 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
-        """Return, for each radio, the reason why the setting that the effect favours is not called better. `names`
-        contains the names of the level and the baseline.
+        """Return the reason for each radio on which the favoured setting is not called better. `names` contains the
+        names of the level and the baseline.
         """
         way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
@@ -99,7 +99,7 @@ class Claim:
 
     def verdict_in_full(self, names: tuple[str, str]) -> str:
         """Return the verdict. If the favoured setting is not called better on some radios, name these radios and the
-        reasons. `names` has the same meaning as in `objections`.
+        reasons. `names` contains the names of the level and the baseline.
         """
         radios: dict[str, list[str]] = {}
         for radio, reason in self.objections(names).items():
@@ -155,8 +155,8 @@ def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
 
 
 def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
-    """Return what each level delivered and broadcast. For each level, the smallest and the largest share over the
-    radios and the other factors are given.
+    """Return what each level delivered and broadcast, as the smallest and the largest share over the radios and the
+    other factors.
     """
     lines = []
     for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
@@ -177,7 +177,7 @@ def _range(shares: list[float]) -> str:
 
 
 class EffectInterval(NamedTuple):
-    """An effect with the ends of its interval. `nothing` is the value of an effect that does not change the metric."""
+    """An effect with the ends of its interval. `nothing` is the value that means no change of the metric."""
 
     value: float
     low: float

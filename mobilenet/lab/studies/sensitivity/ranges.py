@@ -21,14 +21,14 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 
-LEVELS = 4  # Number of levels of each key. Four are usual in Morris' method, where a step is half of the range.
+LEVELS = 4  # number of levels of each key; four are usual in Morris' method, where a step is half of the range
 
 
 class Range(NamedTuple):
     """The values that a key takes in a screening."""
 
     key: str
-    # either LEVELS ascending numbers, or 2 to LEVELS other values that are spread over the levels
+    # LEVELS ascending numbers, or 2 to LEVELS other values that are distributed over the levels
     values: tuple[Any, ...]
     is_number: bool
 
@@ -42,7 +42,7 @@ class Range(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The range as on the command line, such as `workload.interval_s=1:10` or `protocol.repair=none|selective`."""
+        """The range in command-line form, such as `workload.interval_s=1:10` or `protocol.repair=none|selective`."""
         if self.is_number:
             return f"{self.key}={self.values[0]!r}:{self.values[-1]!r}"
         return f"{self.key}={'|'.join(map(inline, self.values))}"
@@ -51,10 +51,10 @@ class Range(NamedTuple):
 def ranges(
     texts: Sequence[str], scenario: Any, option: str, settings: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Range, ...]:
-    """Parse the ranges. `texts` are written as on the command line, with keys separated by commas. `option` is the name
-    of the option in error messages. `settings` contains the settings of the scenario's own code, by key. If these are
-    unknown because code must not run, a number without a decimal point counts as whole, as in the normal form of the
-    command.
+    """Parse the ranges. `texts` have the form of the command line, with keys separated by commas. `option` is the name
+    of the option in error messages. `settings` contains the settings of custom code in the scenario, by key. If they
+    are unknown because code must not run, a number without a decimal point counts as whole, as in the normal form of
+    the command.
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:

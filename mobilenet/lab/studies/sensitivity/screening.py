@@ -56,8 +56,8 @@ def trajectories(keys: int, count: int, seed: int) -> Levels:
 
 
 def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
-    """Return the effect of each key, with the largest effect first. `values` contains the results of one metric,
-    without missing values.
+    """Return the effects of all keys, starting with the largest. `values` contains the results of one metric, without
+    missing values.
     """
     _, analyze = _salib()
     count, _, keys = points.shape
@@ -77,8 +77,8 @@ def screen(points: Levels, values: Values, confidence: float, seed: int) -> list
 
 
 def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
-    """Return the probability that steps are at least this large if the key has no effect and only the worlds differ.
-    Return 1 if all values are equal, or if there is only one world.
+    """Return the probability that steps would be at least this large if the key had no effect and only the worlds
+    differed. Return 1 if all values are equal, or if there is only one world.
     """
     from scipy import stats
 
@@ -93,7 +93,7 @@ def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
 
 
 def complete(points: Levels, values: Values) -> tuple[Levels, Values]:
-    """Return the trajectories without missing values. Raise StudyError if there are too few of them."""
+    """Return the trajectories without missing values. Raise StudyError if too few remain."""
     whole = np.logical_not(np.isnan(values).reshape(len(values), -1).any(axis=1))
     if whole.sum() < LEAST_TRAJECTORIES:
         raise StudyError(

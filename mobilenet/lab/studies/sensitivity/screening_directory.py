@@ -23,7 +23,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_writer import inline
 
 ANSWER = f"{SCREENING}.parquet"
-MOST_NUMBERS = 10_000_000  # maximum number of levels, over all keys and points
+MOST_NUMBERS = 10_000_000  # maximum number of levels over all keys and points
 
 
 def read_question(folder: Path) -> tuple[Question, str]:

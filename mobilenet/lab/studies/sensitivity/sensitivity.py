@@ -58,12 +58,12 @@ class Question:
 
     @property
     def word_for_set(self) -> str:
-        """The name of `set` in error messages, on the command line or in Python."""
+        """The caller's name of `set`, on the command line or in Python."""
         return "--set" if self.option.startswith("--") else "overrides"
 
     @property
     def word_for_metric(self) -> str:
-        """The name of `metrics` in error messages."""
+        """The caller's name of `metrics`, on the command line or in Python."""
         return "--metric" if self.option.startswith("--") else "metrics"
 
     @property
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The number of the configuration that runs each point, with the shape trajectories x (keys + 1)."""
+        """The number of the configuration for each point, with the shape trajectories x (keys + 1)."""
         return _numbers(self.points, [len(one.values) for one in self.ranges])
 
 
@@ -153,9 +153,9 @@ def _has_code(study: Study, allow_code: bool) -> bool:
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
-    """Return the command for the provenance of files. It names the copy of the scenario in the directory. In this copy,
-    keys have other values, so the command contains the range of each key. `allow_code` is true if the command may run
-    code.
+    """Return the command for the provenance of files. It refers to the copy of the scenario in the directory. In this
+    copy, keys have other values, so the command contains the range of each key. `allow_code` is true if the command may
+    run code.
     """
     question, keys = plan.question, ",".join(one.given for one in plan.ranges)
     return normal_command(
@@ -166,8 +166,8 @@ def normal_form(plan: Plan, allow_code: bool) -> str:
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
-    """Return the rows of the ranking. It covers the requested metrics, and all other metrics that have a mean at enough
-    points. Raise StudyError if a requested metric has too few means.
+    """Return the rows of the ranking, by the requested metrics and all other metrics that have a mean at enough points.
+    Raise StudyError if a requested metric has too few means.
     """
     summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
     metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
@@ -209,9 +209,7 @@ def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Value
 
 
 def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each point, the index of the value of each key. `widths` contains the number of values of each
-    key.
-    """
+    """Return the index of the value of each key, for each point. `widths` contains the number of values of each key."""
     return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
 
 
@@ -226,7 +224,7 @@ def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
 
 
 def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
-    """Return, for each distinct point, a mapping from its keys to their values."""
+    """Return a mapping from keys to values for each distinct point."""
     different = dict.fromkeys(_places(points, [len(one.values) for one in all_ranges]))
     return [
         {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(all_ranges, place, strict=True)}}
@@ -235,7 +233,7 @@ def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any
 
 
 def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
-    """Raise an error if the scenario refuses a single value of a key. The error names the option or argument of the
+    """Raise an error if the scenario refuses any single value of a key. The error names the option or argument of the
     caller. Combinations of values are checked when the study is created.
     """
     for one in all_ranges:
