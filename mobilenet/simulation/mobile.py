@@ -256,9 +256,7 @@ class Simulation:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
-        """Process one entry of the calendar. Return False if the current stage is over because it has no further
-        entry.
-        """
+        """Process one entry of the calendar. Return False if none is left in the current stage, which is then over."""
         next_ns = self.kernel.calendar.next_ns()
         if next_ns is None or next_ns > self._until_ns:
             self.play(self._until_ns)

@@ -3,8 +3,7 @@
 Model     The parts are read, their files are collected, and README, dependencies and metadata are added. Then
           checksums are computed, and everything is written to one ZIP file. The same directories and date result in
           the same bytes.
-Errors    ArtefactError, StudyError or ScenarioError for a part that cannot be used. RecordError if the archive cannot
-          be written.
+Errors    ArtefactError, StudyError or ScenarioError for an unusable part. RecordError if writing fails.
 Source    ours: docs/guide/artefact.md
 """
 

@@ -82,8 +82,7 @@ class LiveSession:
         self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        # the violation that stopped the run or, in real time, the first one
-        self.violation: FirstViolation | None = None
+        self.violation: FirstViolation | None = None  # it stopped the run; in real time, the first violation
         self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece of the run while it rewinds
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each new simulation
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run

@@ -83,9 +83,7 @@ class StudyFrames:
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """The comparison of each level with the baseline in each metric. The table exists only in studies with
-        `compare`.
-        """
+        """The comparison of each level with the baseline in each metric, if the study has the key `compare`."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return read_parquet(self.path / "comparison.parquet").to_pandas()

@@ -39,9 +39,7 @@ def lists_of(body: Any) -> Lists:
 
 
 def is_control(body: Any) -> bool:
-    """Return whether a message has no application payload. Such a message must not be delayed, because others depend on
-    it.
-    """
+    """Return whether a message has no application payload. Other messages depend on it, so it must not be delayed."""
     return size_of(body) > 0 and payload_of(body) == 0
 
 
