@@ -32,9 +32,10 @@ HEAD = """# Proof by exhaustion
     python -m tests.lab.hunt.exhaustion.mutants --swarm 4000 > mutants.txt
     python -m tests.lab.hunt.exhaustion.page cases.txt mutants.txt > docs/validation/exhaustion.md
 
-For readers who ask whether random schedules miss something: small cases in which every order of
-events was tried, and the mutants that this search finds. These commands generate the page (cases:
-commit {commit}, {date}, Python {python}, one core of a shared machine).
+This page is for readers who ask whether random schedules miss something. It lists small cases in
+which every order of events was tried, and the mutants that this search finds. The commands above
+generate the page (cases: commit {commit}, {date}, Python {python}, one core of a shared
+machine).
 
 ## What is explored
 
