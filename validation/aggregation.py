@@ -1,4 +1,4 @@
-"""Compare the tables of a study with those that pandas computes from the same files, for ten million deliveries.
+"""Compare the tables of a study of ten million deliveries with tables that pandas computes from the same files.
 
     python -m validation.aggregation [--rows 10000000] [--runs 100]
 
@@ -104,7 +104,7 @@ def measure_all(store: Store, runs: list[PlannedRun]) -> None:
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
-    """Return the largest relative difference of the exact tables, the largest one of the percentiles of all deliveries,
+    """Return the largest relative difference in the exact tables, the largest one in the percentiles of all deliveries,
     and the number of rows.
     """
     exact, approximate, rows = 0.0, 0.0, 0

@@ -33,7 +33,7 @@ METRICS = (
     "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "frame_bytes_per_s",
 )  # fmt: skip
 # The values that the paper prints for each experiment (Sections V.A and V.B). They are used only for comparison. The
-# paper prints no means for its experiment with faults.
+# paper does not print means for its experiment with faults.
 PRINTED = {
     "static": {"delivery_delay_mean_s": 0.20},
     "static_heavy": {

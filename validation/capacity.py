@@ -43,7 +43,7 @@ from validation import real_runs
 Values = NDArray[np.float64]
 ERROR = 0.05
 BUDGET = 4000
-LAST = 64  # values have the numbers 0 to 64
+LAST = 64  # The values are numbered from 0 to 64.
 BLOCK = 60  # number of runs that are drawn at once
 
 
@@ -53,7 +53,7 @@ class Law:
 
     mean: Callable[[int, float], float]
     draw: Callable[[np.random.Generator, int, float, int], Values]  # draws the runs at one value
-    deviation: float  # largest standard deviation of a run near the limit, for the fixed design
+    deviation: float  # largest standard deviation of runs near the limit, for the fixed design
     requirement: Requirement
     last: int = LAST
     budget: int = BUDGET
@@ -112,7 +112,7 @@ def _waiting(value: int, threshold: float) -> float:
 
 
 def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
-    """Draw waiting times by Lindley's recursion with service rate 1."""
+    """Draw waiting times using Lindley's recursion with service rate 1."""
     rho = _rate(value)
     wait = np.where(stream.random(runs) < rho, stream.exponential(1 / (1 - rho), runs), 0.0)
     total = np.zeros(runs)
@@ -136,8 +136,8 @@ def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int)
 
 
 def _seldom(share: float, jitter: float = 0.0) -> Law:
-    """Return a law of a delivery ratio that is 1 or slightly less, except in a fraction `share` of the runs. Its mean
-    jumps by more than the tolerance on both sides of the limit.
+    """Return a law of a delivery ratio that is 1 or slightly less, except in a fraction `share` of the runs. At the
+    threshold, its mean jumps across the limit, and is beyond the tolerance on both sides.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -239,7 +239,7 @@ def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
 
 
 def is_wrong(law: Law, step: Step, threshold: float) -> bool:
-    """Return whether a claim is wrong by more than the tolerance. This includes claims about values that follow from
+    """Return whether a claim is wrong by more than the tolerance. This includes claims that follow from
     monotonicity.
     """
     means = [law.requirement.lacks(law.mean(value, threshold)) for value in range(law.last + 1)]
@@ -257,7 +257,7 @@ def is_wrong(law: Law, step: Step, threshold: float) -> bool:
 
 
 def fixed_runs(law: Law) -> int:
-    """Return how many runs a bisection with equally many runs at each value needs for the same error."""
+    """Return how many runs a bisection with equally many runs at each value needs to achieve the same error."""
     values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
     quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
     return values * math.ceil((quantile * law.deviation / (law.distance or law.requirement.tolerance)) ** 2)
@@ -275,8 +275,8 @@ def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
 
 
 def most_wrong(searches: int, confidence: float = 0.99) -> int:
-    """Return the number of wrong answers that a procedure with the stated error exceeds with a probability of less than
-    1 %.
+    """Return the number of wrong answers that is exceeded with a probability of at most 1 % if the procedure has the
+    stated error.
     """
     total, wrong = 0.0, -1
     while total < confidence:

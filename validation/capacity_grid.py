@@ -2,14 +2,14 @@
 
     python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
 
-Model     the search is `mobilenet capacity` with its default tolerance, resolution and error. It looks for the
-          shortest interval between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at
-          most 1.3 s. Its runs are shortened to 30 s, while the file has 400 s. The grid is a study of all values of
-          the search, with another seed and the same number of replications at each value: the smallest number with
-          which it makes `--times` as many runs as the search. Both are stored in `--out` and can be resumed.
-          The two agree if no interval of the grid contradicts the search. At the value that holds, the 95 % t interval
-          of the grid must not lie entirely above the limit plus the tolerance. At the value that fails, and at the
-          next values on that side, it must not lie entirely below the limit minus the tolerance
+Model     the search is `mobilenet capacity` with its default tolerance, resolution and error. It looks for the shortest
+          interval between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at most 1.3 s.
+          Its runs are shortened from 400 s to 30 s. The grid is a study of all values of the search, with another seed.
+          All values have the same number of replications, which is the smallest with which the grid makes at least
+          `--times` as many runs as the search. Both are stored in `--out` and can be resumed. The two agree if no
+          interval of the grid contradicts the search. At the value that holds, the 95 % t interval of the grid must not
+          lie entirely above the limit plus the tolerance. At the value that fails, and at the next values on that side,
+          it must not lie entirely below the limit minus the tolerance
 Units     s
 Source    ours: docs/guide/capacity.md
 """
@@ -53,16 +53,14 @@ class Comparison(NamedTuple):
 
 
 def replications(search_runs: int, values: int, times: float) -> int:
-    """Return how many replications at each value are necessary so that the grid makes `times` as many runs as the
-    search.
-    """
+    """Return how many replications at each value the grid needs to make at least `times` as many runs as the search."""
     return max(2, math.ceil(times * search_runs / values))
 
 
 def compare(
     out: Path, duration_s: float, times: float, rare: float, workers: int | None, scenario: Path = SCENARIO
 ) -> Comparison:
-    """Run those parts of the search and the grid that are missing, and compare both."""
+    """Run the missing parts of the search and the grid, and compare both."""
     search = mobilenet.capacity(
         scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, rare=rare,
         overrides={"duration_s": duration_s}, out=out / "search", workers=workers, progress=ProgressLine(),

@@ -3,10 +3,10 @@
     python -m validation.claims [--files 200]
 
 Model     each file has 40 claims, 20 true and 20 false, with all relations that compare means. It is read and answered
-          as the command does it, but the runs are numbers drawn from laws with known means. The truth is 1.02 to 3
-          margins away from the bound, so no claim lies within its margin. Claims with the same law share their random
-          numbers, as paired worlds do. The configurations within one claim do not share them. A file is wrong if any
-          of its answers is wrong
+          as by the command, but the runs are numbers drawn from laws with known means. The truth is 1.02 to 3 margins
+          away from the bound, so no claim lies within its margin. Claims with the same law share their random numbers,
+          as paired worlds do. The configurations within one claim do not share them. A file is wrong if any of its
+          answers is wrong
 Units     files, claims, runs
 Source    ours: docs/guide/claims.md
 """
@@ -44,12 +44,12 @@ class Law(NamedTuple):
 
 
 def seldom(stream: np.random.Generator, runs: int) -> Values:
-    """Draw the same number in all runs except one of ten."""
+    """Draw numbers that are equal in about nine of ten runs."""
     return 0.9 + (stream.random(runs) < 0.1) * 1.0
 
 
 def cluster(stream: np.random.Generator, runs: int) -> Values:
-    """Draw nearly the same number in all runs except one of ten."""
+    """Draw numbers that are nearly equal in about nine of ten runs."""
     return seldom(stream, runs) + stream.uniform(-0.001, 0.001, runs)
 
 
@@ -146,7 +146,7 @@ def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
 
 
 def _in_order(cells: Sequence[Cell], relation: str) -> list[Cell]:
-    """Return the cells in the order of their means. For `falls`, the first level is subtracted."""
+    """Return the cells in the order of the claim's means. For `grows` and `falls`, this is the order of the levels."""
     return sorted(cells, key=lambda cell: cell.configuration) if relation in ("grows", "falls") else list(cells)
 
 
@@ -182,11 +182,11 @@ class Count(NamedTuple):
     wrong_files: int
     decided: int
     claims: int
-    runs: float  # mean number of runs over the claims
+    runs: float  # mean number of runs per claim
 
 
 def repeat(files: int, error: float | None = None) -> Count:
-    """Answer the claims file `files` times with different random numbers, and return the counts."""
+    """Answer the claims file `files` times with different random numbers, and count the wrong and decided answers."""
     wrong = decided = runs = 0
     truths = [case.is_true for case in cases()]
     for repetition in range(files):

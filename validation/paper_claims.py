@@ -2,10 +2,10 @@
 
     python -m validation.paper_claims
 
-Model     there is one claim for each printed number. It holds if our mean lies in the range that the printed number
-          can stand for. Claims that do not hold today are marked by `expect`. For the mobile paper, these are the
-          claims that docs/validation/paper.md does not call fitting. For the other papers, they are in the lists
-          below, which are those of docs/validation/vcube.md, cell by cell
+Model     there is one claim for each printed number. It holds if our mean lies in the range that the printed number can
+          represent. Claims that do not hold today are marked by `expect`. For the mobile paper, these are the claims
+          that docs/validation/paper.md does not mark as fitting. For the other papers, paper_differences.py lists the
+          claims, cell by cell, as docs/validation/vcube.md does
 Source    data/papers/; ours: docs/guide/claims.md, docs/validation/
 """
 
@@ -30,7 +30,7 @@ from validation.paper_differences import BUNDLING_DIFFERS, CAUSAL_AGREES, RELIAB
 
 FOLDER = SCENARIOS / "claims"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "validation" / "paper.md"
-RARE = 0.5  # 40 replications cannot exclude much smaller shares, because the error is divided among all claims
+RARE = 0.5  # 40 replications may miss outcomes that are rarer, because the error is divided among all claims
 FAILS = "does not hold"
 MOBILE, BUNDLING = PAPERS / "wilhelm2020_mobile.csv", PAPERS / "rodrigues2018_bundling.csv"
 STUDY = SCENARIOS / "studies" / "vcube_bundling.yaml"
@@ -174,7 +174,7 @@ def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
 
 def documented_rows() -> list[tuple[str, str, str, str]]:
     """Return the experiment, printed number, verdict and engineering mean from each row of the document's table. The
-    first rows have the order of the file.
+    first rows are in the order of the file.
     """
     row = r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([^|]*?) ?\| [^|]+ \| ?([^|]*?) ?\|$"
     return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # skip the header row

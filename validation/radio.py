@@ -86,7 +86,9 @@ class Bin:
 
 
 def receptions(name: str, seed: int) -> Counts:
-    """Return the pairs, the receptions, and the pairs out of reach in one run, by distance, as int64 (3, BINS)."""
+    """Count the pairs, the receptions, and the pairs out of reach in one run, by distance. The shape is int64 (3,
+    BINS).
+    """
     wireless, others, _ = SETTINGS[name]
     path = ROOT / "scenarios" / "radio_check.yaml"
     scenario = Scenario.load(path, [f"seed={seed}", f"wireless={{{wireless}}}", *others])

@@ -45,7 +45,7 @@ ALONE_ON = {"elsewhere": "disk", "town": "walls", **dict.fromkeys(("sparse", "lo
 
 
 class Scene(NamedTuple):
-    """The runs with one radio and one combination of the other factors. They are grouped by variant, in the order of
+    """The runs with one radio and one combination of the other factors, grouped by variant and in the order of
     replications.
     """
 

@@ -6,9 +6,9 @@ happen in it?
 Model     each run adds one line to runs/validation.jsonl. If there is already a line for the same code, scenario and
           seed, the run is not repeated, so a validation that was stopped can be resumed. "The same code" means the
           same digest of all sources and of the scenario with the files that it names
-Asserts   all runs are valid and quiescent. dynamic: there are at least 100 handoffs in every seed; over all seeds,
-          some are superseded, some have recovered messages and some have skipped messages. faults: after outages of up
-          to 8 s, the mean SBuffer of s3 in the last 5 s before the next crash is at most twice that in the 5 s before
+Asserts   all runs are valid and quiescent. dynamic: there are at least 100 handoffs in every seed; over all seeds, some
+          are superseded, some have recovered messages and some have skipped messages. faults: after outages of up to 8
+          s, the mean SBuffer of s3 in the last 5 s before the next crash is at most twice its mean in the 5 s before
           the crash, averaged over all seeds
 Writes    docs/validation/scenarios.md, unless --only leaves some scenarios out
 Errors    exit status 1, with a line for each assertion that failed
@@ -166,7 +166,7 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def page(rows: list[Row]) -> str:
-    """Return the text of docs/validation/scenarios.md. Scenarios whose hosts cannot change the cell have no
+    """Return the text of docs/validation/scenarios.md. Scenarios whose hosts cannot change cells do not have
     handoffs.
     """
     all_objections = list(objections(rows))

@@ -51,7 +51,7 @@ def autoregressive(stream: np.random.Generator, count: int) -> tuple[Values, flo
 
 def queue(rho: float) -> Callable[[np.random.Generator, int], tuple[Values, float]]:
     def waiting(stream: np.random.Generator, count: int) -> tuple[Values, float]:
-        """Draw waiting times by Lindley's recursion with service rate 1."""
+        """Draw waiting times using Lindley's recursion with service rate 1."""
         shape = (count, REPLICATIONS)
         wait = np.where(stream.random(shape) < rho, stream.exponential(1 / (1 - rho), shape), 0.0)
         total = np.zeros(shape)
@@ -93,8 +93,8 @@ def false_alarms(experiments: int) -> float:
 
 
 def alarms_of_looks(experiments: int) -> tuple[float, float]:
-    """Return the share of A/A comparisons that raise an alarm at any look. The first share is for the p value at 10,
-    15, ... 100 pairs, the second one for a claim that the difference is 0, at 10, 14, 20, ... 219 pairs.
+    """Return two shares of A/A comparisons that raise an alarm at any look: with the p value at 10, 15, ... 100 pairs,
+    and with a claim that the difference is 0, at 10, 14, 20, ... 219 pairs.
     """
     looks = range(next(number for number in range(100) if look(number) > 200) + 1)
     a, b = Cell("aa", 0), Cell("aa", 1)

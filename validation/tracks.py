@@ -23,7 +23,7 @@ print(len(tracks.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxr
 
 
 def write(path: Path, megabytes: float) -> int:
-    """Write a file with a thousand moving vehicles, second by second. Return the number of samples."""
+    """Write a file with a thousand moving vehicles, sampled every second. Return the number of samples."""
     samples, t = 0, 0
     with path.open("w", encoding="utf-8") as file:
         size = file.write("<fcd-export>\n")

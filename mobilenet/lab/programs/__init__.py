@@ -1,3 +1,3 @@
-"""Programs in any language as hosts, stations and processes: start them, notify them of events, ask them for actions,
+"""Run programs in any language as hosts, stations and processes: start them, send them events, carry out their actions,
 and end them.
 """

@@ -36,7 +36,7 @@ SILENT_S = 1.0  # The supervisor may be silent for this long before it is sent a
 ANSWERS_S = 10.0  # The supervisor is given this much time to answer after the signal.
 ENDS_S = 20.0  # The supervisor is given this much time to end all programs and then itself.
 LONGEST_LAST_LINE = 1000  # maximum number of bytes in a line that a program writes when the run is over
-LONGEST_TAIL = 300  # maximum number of characters of standard error in a message
+LONGEST_TAIL = 300  # maximum number of characters of standard error in an error message
 LAST_WORDS = "; the end of its standard error: "
 
 
@@ -94,7 +94,7 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """Describe how a silent program ended, and quote the end of its standard error."""
+        """Describe how a program ended, and quote the end of its standard error."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
@@ -103,7 +103,7 @@ class Children:
         return self._how(answer) if answer["code"] else None
 
     def how_it_failed(self, child: Child, code: int) -> str:
-        """Describe how a program failed whose exit code was reported by another process."""
+        """Describe the failure of a program whose exit code another process has reported."""
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
@@ -155,7 +155,7 @@ class Children:
 
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
-        """Wait until all outputs are closed or the time has passed. Return the programs that wrote a line for which
+        """Wait until all outputs are closed or the time is over. Return the programs that wrote a line for which
         `is_heard` holds.
         """
         outputs = select.poll()

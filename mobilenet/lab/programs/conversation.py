@@ -62,8 +62,8 @@ class Conversation:
         self._lines = 0  # number of lines that the program has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Send an event, given as a line without its end. Return the answer without `done`, first as values and then as
-        lines.
+        """Send an event, given as a line without its line break. Return the answer without `done`, both as values and
+        as lines.
         """
         child = self.child
         data = event.encode() + b"\n"

@@ -20,7 +20,7 @@ from mobilenet.protocols.port import MessageId
 
 @dataclass(slots=True)
 class Memory:
-    """The values of a host that are preserved in a crash."""
+    """The values of a host that survive a crash."""
 
     stored: str = "null"  # the value that the program asked to store, as JSON
     seq: int = 0  # number of the host's next message
@@ -33,7 +33,7 @@ class ProgramHost(Party):
     def __init__(self, cast: Cast, port: Any, memory: Memory) -> None:
         super().__init__(cast, port)
         self._memory = memory
-        # whether the host is out, according to the program; None: the program has not reported it
+        # whether the host is out, as reported by the program; None before its first report
         self._out: bool | None = None
         self._refused = False
         self._does |= {

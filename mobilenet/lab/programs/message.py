@@ -17,8 +17,8 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """Return a value from a line of a program as other programs receive it. Raise ValueError if the value can be read
-    but not written.
+    """Return the JSON text of a program's value, as other programs receive it. Raise ValueError if the value cannot be
+    written as JSON.
     """
     try:
         text = encode(value)
@@ -35,12 +35,12 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is the value that the receivers get. `tag` is the JSON value by which the sender
-    identifies the frame.
+    """A message of a program. `text` is the JSON text that the receivers read. `tag` is the JSON value by which the
+    sender identifies the frame.
     """
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
-    # The contents are not known here. The application messages are counted in packets.py.
+    # The emulator cannot see the application messages in the contents. They are counted in packets.py.
     messages: ClassVar[tuple[()]] = ()
 
     def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: str | None = None) -> None:
@@ -63,8 +63,8 @@ MOST_KINDS = 100  # maximum number of kinds that have separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
-    """Return the class for messages whose value has this kind. `kinds` maps the names of kinds to the classes of the
-    run.
+    """Return the message class for the kind of this value, and create it if necessary. `kinds` contains the classes of
+    the run by name.
     """
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:

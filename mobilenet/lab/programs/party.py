@@ -1,5 +1,5 @@
-"""The common part of hosts, stations and processes that are programs: send events, and carry out the actions in the
-answers.
+"""The base class of hosts, stations and processes that are programs: it sends events, and carries out the actions in
+the answers.
 
 Model     The emulator sends an event and reads the whole answer. Then the actions take effect in their order, at the
           time of the event. Events that an action causes immediately (such as a frame that does not fit into the
@@ -37,7 +37,7 @@ class NamedTimer:
 
     @property
     def timer_name(self) -> str:
-        """The name of the timer in explanations of delays. It changes when the timer is used again."""
+        """The name of the timer in explanations of delays. It changes when the timer is reused."""
         return self.name
 
     def __call__(self) -> None:
@@ -56,7 +56,7 @@ class Party:
         self._talk: Conversation | None = None
         self._life = 0
         self._timers: dict[str, NamedTimer] = {}
-        # Timers that have ended. They are used again, because a port stores every timer that it has created.
+        # Timers that have ended. They are reused, because a port stores every timer that it has created.
         self._over: list[NamedTimer] = []
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
@@ -191,8 +191,8 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Return the frame that an action sends. Raise ValueError if it is larger than a datagram, even if its size was
-        computed.
+        """Return the frame that an action sends. Raise ValueError if its specified or computed size exceeds that of a
+        datagram.
         """
         message = says(action, self._cast.kinds)
         if message.size_bytes > MOST_FRAME_BYTES:
@@ -238,7 +238,7 @@ class Party:
         self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """Add the line to the record of lines, if the scenario requests this record."""
+        """Record the line, if the scenario requests a record of lines."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:

@@ -1,8 +1,8 @@
 """Provide programs as the nodes of a run: hosts and stations, or processes, for which a scenario names commands.
 
-Model     Each run has one object that starts its programs (Cast). A program names the buffers that it measures in its
-          answer to the first start event. Therefore the scenario that a run writes contains these names, but the
-          scenario that it reads need not
+Model     Each run has one object that starts its programs (Cast). In its answer to the first start event, a program
+          names the buffers that it measures. The scenario that a run writes therefore contains these names, while the
+          scenario that it reads may omit them
 Errors    ScenarioError: programs that name other buffers than the scenario
 Source    ours: docs/guide/programs.md
 """

@@ -32,7 +32,7 @@ Note = Any  # (time_ns, node, life, from_program, line) -> None
 
 
 class Setting(NamedTuple):
-    """What a scenario declares about its programs."""
+    """The settings that a scenario declares for its programs."""
 
     commands: Mapping[Role, Sequence[str]]
     settings: Mapping[str, Any]
@@ -58,8 +58,8 @@ class Cast(Parties):
         self._talking: dict[str, Conversation] = {}
 
     def start(self, role: Role, me: int) -> tuple[Conversation, int]:
-        """Start the program of a node. Return the conversation with it, and the number of this life of the node, from
-        1.
+        """Start the program of a node. Return the conversation with it, and the number of this life of the node,
+        starting at 1.
         """
         name = f"{role[0]}{me}"
         life = self._lives[name] = self._lives.get(name, 0) + 1
@@ -68,8 +68,8 @@ class Cast(Parties):
         return talk, life
 
     def why_not_begun(self) -> str:
-        """Return a hint for a program that fails at its start. The hint is empty unless the program starts from the
-        directory of a run or a study, which contains only the files that its scenario names.
+        """Return a hint for a program that fails at its start in the directory of a run or a study, which contains only
+        the files that its scenario names. Otherwise, return an empty string.
         """
         folder = self.setting.folder
         if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
@@ -92,7 +92,7 @@ class Cast(Parties):
         return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
-        """End a life of a node because it has crashed or is gone. The program and its process group are killed."""
+        """End a life of a node. The program and its process group are killed."""
         talk = self._talking.pop(name, None)
         if talk is not None:
             talk.end()

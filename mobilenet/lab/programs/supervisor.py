@@ -30,11 +30,11 @@ from typing import Any
 Line = dict[str, Any]  # a line of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
-KEPT_BYTES = 65_536  # maximum number of stored bytes of the standard error of a node, over all its lives
+KEPT_BYTES = 65_536  # maximum number of bytes of a node's standard error to store, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
-# Maximum number of chunks that are read from one program before other programs are read. A program may write as fast as
-# it is read.
+# Maximum number of chunks to read from one program before other programs are read, because a program may write as fast
+# as it is read.
 CHUNKS_AT_ONCE = 16
 ENDING_S = 10.0  # time for killed processes to disappear
 

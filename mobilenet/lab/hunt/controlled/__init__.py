@@ -1,10 +1,10 @@
 """A network that a test drives by hand: no message arrives, no timer fires and no host moves unless the driver says so.
 
 `Network` holds the packets, wires, connections and timers of hosts and stations as lists from which the driver chooses.
-`Processes` does so for broadcasts among processes. `Node` is a single host or station, which runs one input at a time.
-The explorer of `mobilenet.lab.hunt.exhaustion` and the tests of plug-ins use these nodes. The swarm
-(`mobilenet.lab.hunt.swarm`) and the benches of the tests of built-in protocols use the ports of these networks, and
-carry out the actions of the protocols in their own way.
+`Processes` is the equivalent for broadcasts among processes. `Node` is a single host or station, which runs one input
+at a time. The explorer of `mobilenet.lab.hunt.exhaustion` and the tests of plug-ins use these nodes. The swarm
+(`mobilenet.lab.hunt.swarm`) and the test benches of built-in protocols use the ports of these networks, and carry out
+the actions of the protocols in their own way.
 """
 
 from .connections import Connections

@@ -1,10 +1,11 @@
 """Connections that a test drives by hand: a message on a channel waits until the driver lets it through.
 
-Model     A channel has two ends, and a queue of messages in transit in each direction. A node requests it. It opens
-          when the driver calls `open`, provided that the other node accepts it; messages may be sent before that. Each
-          end closes separately, by `break_off` or when the driver passes on a reset of the other end. Messages in
-          transit to or from a closed end are lost. Over the radio, a pair of nodes may have several channels one after
-          the other, of which only the newest counts. Two neighbours on the backbone have one channel.
+Model     A channel has two ends, and a queue of messages in transit in each direction. A node requests a channel, which
+          opens when the driver calls `open`, provided that the other node accepts it. Messages may be sent before it
+          opens. Each end closes separately, by `break_off` or when the driver passes on a reset of the other end.
+          Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes may have several
+          channels one after the other, of which only the newest counts. Two neighbours on the backbone have one
+          channel.
 Errors    RuntimeError if a message is sent on a closed channel; KeyError if two nodes have never had a channel
 Source    ours; the interface is Channel, ChannelClient and Channels of mobilenet/protocols/port.py
 """
@@ -29,7 +30,7 @@ class End:
         self.other: End
         self.sent: deque[Any] = deque()
         self.taken = 0
-        self.incoming = 0  # The number is always 0, because messages do not wait at this end for earlier bytes.
+        self.incoming = 0  # always 0, because messages do not wait at this end for earlier bytes
         self.closed = False
 
     @property

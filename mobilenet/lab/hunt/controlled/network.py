@@ -62,7 +62,7 @@ class Packet(NamedTuple):
 def matching_packets(
     packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None
 ) -> list[Packet]:
-    """Return the packets of a class of messages that travel between these nodes. None matches any class or node."""
+    """Return the packets that match the given message class, sender and receiver. None matches any of them."""
     return [
         packet
         for packet in packets
@@ -74,12 +74,12 @@ def matching_packets(
 
 class WiredMessage(NamedTuple):
     source: int
-    to: int | None  # None stands for all stations.
+    to: int | None  # receiving station, or None for all stations
     message: Any
 
 
 class Event(NamedTuple):
-    """A report from a node, such as 'deliver', 'joined', 'left' or 'gap', or a broadcast request to a node."""
+    """A report from a node, such as 'deliver', 'joined', 'left' or 'gap', or a request to a node to broadcast."""
 
     node: str
     name: str

@@ -30,7 +30,7 @@ Uniform = Callable[[float, float], float]
 
 
 def midpoint(low: float, high: float) -> float:
-    """Return the midpoint of the range. The function replaces a random draw."""
+    """Return the midpoint of the range, in place of a random draw."""
     return (low + high) / 2
 
 

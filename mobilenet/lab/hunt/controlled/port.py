@@ -19,7 +19,7 @@ from mobilenet.protocols.port import MessageId
 class Transmission(NamedTuple):
     """A radio frame, or a message for the wire."""
 
-    to: int | None  # None stands for all nodes in range, or for all other stations.
+    to: int | None  # receiver, or None for all nodes in range or all other stations
     message: Any
 
 

@@ -1,8 +1,8 @@
-"""Explore cases one after the other, each in a separate process to measure its memory.
+"""Explore cases one after the other, each in a separate process so that its memory can be measured.
 
 Model     The search runs depth first. If it finds a violation, a breadth-first search gives a shortest trace.
 Units     seconds, GiB
-Errors    RuntimeError if a process ends without a report; a violation is part of a report
+Errors    RuntimeError if a process ends without a report. A violation does not raise an error, but is reported
 Source    ours
 """
 
@@ -19,7 +19,7 @@ from .case import Case
 from .search import Progress, Result, Search
 from .trace import lines_of, trace_of
 
-LONGEST = 40  # Maximum number of lines of a trace that is printed.
+LONGEST = 40  # maximum number of trace lines to print
 
 
 class CaseProgress(NamedTuple):
@@ -34,7 +34,7 @@ class Report(NamedTuple):
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:
-    """Yield the progress of each case, and finally the report of the case."""
+    """Yield the progress of each case while it is explored, and then its report."""
     context = spawning()
     for case in cases:
         ours, theirs = context.Pipe(duplex=False)

@@ -39,7 +39,8 @@ SELECTIVE = PARAMETERS.model_copy(
     }
 )  # fmt: skip
 ROLES = MobileCausal
-COUNTED = ("Join", "Init", "Leave")  # The search limits these messages: for example, each Join opens a request.
+# Messages such as Join open a new request each time, so the search limits their effects.
+COUNTED = ("Join", "Init", "Leave")
 
 
 def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
@@ -61,15 +62,14 @@ def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **
 
 
 def forget(value: Any) -> Container[str]:
-    """Return the attributes of the protocol's objects that no longer matter between two inputs.
+    """Return the names of the attributes that no longer matter between two inputs.
 
-    SelectiveStream and contexts: the time at which a copy was sent, because in these cases one copy may follow another
-    immediately. Resender: how often copies were given up, because this is evaluated only when the next copy follows;
-    the heap, because it holds a due time for each waiting message, which is also in the dictionary of states, and
-    entries that are skipped; and rounds and pauses, because they are over by the next input (local.py). AppSh: its M_d,
-    which is informative and not read by hosts. Context of a station: an owner no longer has a request, and the fields
-    that a handover has left behind are set before they are read again. If a name in this list no longer exists, the
-    search is still correct, but it has more states.
+    SelectiveStream and Context: the time at which a copy was sent, because these cases allow the next copy immediately.
+    Resender: the number of abandoned copies, which is evaluated only when the next copy is sent; the heap, because the
+    dictionary of states also contains the due times; and rounds and pauses, which are over by the next input
+    (local.py). AppSh: M_d, which hosts do not read. Context of a station: the request of an owner, and the fields that
+    a handover leaves behind, which are set before they are read again. If an attribute in this list no longer exists,
+    the search is still correct, but explores more states.
     """
     kind = type(value).__name__
     if kind in ("Resender", "PromptResender"):

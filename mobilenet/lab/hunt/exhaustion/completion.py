@@ -31,11 +31,13 @@ class Completion:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._good: set[State] = set()
-        self.prefix: list[tuple[int, Input]] = []  # the inputs of `join_all`
+        self.prefix: list[tuple[int, Input]] = []  # the inputs that `join_all` applied
         self.last: list[tuple[int, Input]] = []  # the inputs that were applied to the state judged last
 
     def judge(self, state: State) -> None:
-        """Raise Violation if the state never comes to rest. `state` contains neither budget nor frames."""
+        """Raise Violation if the network never comes to rest from this state, which contains neither budget nor
+        frames.
+        """
         if state not in self._good:
             run = Run(self._space, state)
             self.last = run.inputs
@@ -71,8 +73,8 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """Return the states that were passed on the way to rest. Each of them also comes to rest if all frames in the
-        air are lost.
+        """Return the states through which the network passed until it was at rest. It also comes to rest from each of
+        them if all frames in the air are lost.
         """
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
@@ -89,7 +91,7 @@ class Run:
         return passed
 
     def settle(self, good: set[State] | None = None, passed: list[State] | None = None) -> bool:
-        """Run until the network is at rest. Return True as soon as it reaches a state that is known to come to rest."""
+        """Run until the network is at rest. Return True early if it reaches a state in `good`."""
         nodes = self._space.nodes
         for _ in range(ROUNDS):
             self._flush()

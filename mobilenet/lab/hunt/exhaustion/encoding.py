@@ -1,9 +1,10 @@
-"""Encode what distinguishes two states of a protocol's objects, without clock readings.
+"""Encode the state of a protocol's objects for comparison, without clock readings.
 
 Model     The graph of objects is written as nested tuples, which are equal if and only if the graphs are equal.
           Dictionaries and lists keep their order, because a protocol may iterate over them; sets are sorted. An object
           that occurs again is written as a reference, so cycles end. All clock readings, which are recognised by their
-          size (EPOCH and the years after it), are written alike; local.py explains why this loses no information.
+          size (EPOCH and the years after it), are replaced by the same word; local.py explains why no information is
+          lost.
 Units     integer nanoseconds
 Errors    TypeError for an object whose contents are not visible (a generator, an open file)
 Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)
@@ -20,7 +21,7 @@ from typing import Any
 
 from mobilenet.lab.hunt.controlled.port import ControlledPort, ControlledWire, Timer
 
-# Clocks start at this time. A protocol contains no other numbers of this size. Sentinels are far larger.
+# Clocks start at this time. Protocols do not contain other numbers of this size. Sentinels are far larger.
 EPOCH = 10**15
 SPAN = 10**13
 PLAIN = frozenset((str, float, bool, type(None), bytes))

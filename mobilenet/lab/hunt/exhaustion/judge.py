@@ -1,4 +1,4 @@
-"""Judge deliveries only from the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
+"""Judge deliveries using only the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
 
 Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or a message that m1 happened
           before. A member is entitled to every message that was broadcast since it joined (or since its last gap), and
@@ -8,7 +8,7 @@ Checks    creation, duplication (over all memberships), membership, causal_order
           after it; delivery: in the end every member has delivered all messages to which it is entitled
 Shapes    Standing describes one host. The number of a message is its position in the order of broadcasting; sets of
           messages are bit masks over these numbers
-Errors    Violation, at the first event that breaks a check
+Errors    Violation, at the first event that fails a check
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written independently
           of mobilenet/verify, which reads whole recordings
 """
@@ -30,8 +30,8 @@ class Violation(Exception):
 
 class Standing(NamedTuple):
     member: bool = False
-    delivered: int = 0  # messages delivered in any life of the host
-    entitled: int = 0  # messages broadcast while the host was a member, and not given up by a gap
+    delivered: int = 0  # messages that the host has delivered in all its lives
+    entitled: int = 0  # messages broadcast while the host was a member, except those given up by a gap
     past: int = 0  # messages that happened before the next broadcast of the host
 
 
@@ -123,7 +123,9 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Raise Violation. A host has a gap only after a station has given it up, which does not happen in these cases."""
+    """Raise Violation, because a gap implies that a station has given up the host, which does not happen in these
+    cases.
+    """
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 

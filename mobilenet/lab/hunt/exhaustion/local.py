@@ -2,7 +2,7 @@
 
 Model     An event of the network changes one node. Therefore the states and the inputs of each node are numbered, and a
           table (state, input) -> (state, effects) is filled on demand. The code of the protocol runs only for missing
-          entries: a new node gets the inputs that led to the state, and then the new input.
+          entries: a new node receives the inputs that led to the state, and then the new input.
 Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every timeout
           of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole execution.
           So everything that was waiting for a certain time may happen at the next input, and all clock readings that a
@@ -29,7 +29,7 @@ JUDGED_UPCALLS = ("joined", "left", "gap", "deliver", "expired")
 
 
 class Numbering:
-    """Numbers items that are distinguished by a key."""
+    """Assigns numbers to items, which are distinguished by their keys."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -52,7 +52,7 @@ class Messages(Numbering):
     def __init__(self) -> None:
         super().__init__()
         self.origins: list[tuple[int, int, int, str, int]] = []
-        # The key is the identity of the message, because inputs contain the same object.
+        # id(message) -> number of the message. Inputs contain the numbered objects themselves.
         self._places: dict[int, int] = {}
 
     def enter(self, key: Any, message: Any, origin: tuple[int, int, int, str, int]) -> int:
@@ -89,7 +89,7 @@ class Facts(NamedTuple):
     cell: int | None
     armed: tuple[int, ...]
     settled: bool
-    out: bool  # for a host: whether it is not a member and has nothing left to send
+    out: bool  # for a host: True if it is not a member and has sent all its messages
     buffered: int  # number of messages in all buffers of the node
     serves: int  # for a station: a bit mask, in which bit h is set if it serves host h
 
@@ -175,7 +175,7 @@ class Local:
         return predecessor
 
     def key(self, node: Node) -> Any:
-        """Return the key that distinguishes the node's states."""
+        """Return the key by which the node's states are distinguished."""
         timers = [(timer.number, timer.running) for timer in node.port.timers]
         return encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
 

@@ -119,7 +119,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # A host that refuses a broadcast does not cause events.
+            if move.story:  # If a host refuses a broadcast, there are no events.
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:

@@ -7,7 +7,7 @@ Model     The search runs depth first, or breadth first for a trace with the few
           (the relation is a simulation), so no violation is missed. Whether a state comes to rest without faults
           depends only on nodes, wires and history. This is judged in states in which all hosts are up and the wire is
           empty. Recoveries and wired messages, which cannot be prevented, lead from every other state to such a state,
-          which is explored as well. A depth-first search explores only one of a state and its mirror image
+          which is explored as well. A depth-first search explores only one state of each mirror-image pair
           (symmetry.py).
 Units     seconds, GiB
 Errors    A violation is a result, not an error
@@ -31,7 +31,7 @@ from .judge import Violation
 from .space import Broken, Space, State, Step
 from .symmetry import Mirror, is_symmetric
 
-LOOK_EVERY = 2000  # number of expanded states between two checks of the limits
+LOOK_EVERY = 2000  # number of states to expand between two checks of the limits
 
 
 class KeptState:
@@ -61,7 +61,7 @@ class Result(NamedTuple):
     case: Case
     outcome: str  # 'exhausted', 'violated', or 'stopped'
     states: int  # number of distinct combinations of nodes, wires and history
-    covering: int  # number of states, including frames and budgets, that no other state covers
+    covering: int  # number of states, including frames and budgets, that remain after covered states are removed
     expanded: int
     transitions: int
     depth: int
@@ -86,7 +86,7 @@ class Search:
         self._transitions = self._expanded = self._depth = 0
 
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
-        """Search until all states are explored, a check is broken, or a limit is reached. Set `result` at the end."""
+        """Search until all states are explored, a check fails, or a limit is reached. Set `result` at the end."""
         started = time.perf_counter()
         outcome = "exhausted"
         violation: Violation | None = None
@@ -165,7 +165,7 @@ class Search:
 
 
 class NotCalm(Exception):
-    """Raised for a state that does not come to rest."""
+    """Raised if the network does not come to rest from a state."""
 
     def __init__(self, violation: Violation, entry: KeptState) -> None:
         super().__init__(violation.explanation)

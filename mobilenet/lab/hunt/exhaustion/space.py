@@ -11,10 +11,10 @@ Model     Radio: the radio is the set of all frames ever sent. A frame may arriv
           of times. Hosts: they move, crash, leave, join again and broadcast within the bounds of the case; a host that
           is down may recover at any time.
 Reduction Frames that can be sent without any other change (a heartbeat, the answer to a repeated request) are sent at
-          once, as often as this adds a frame. This loses no behaviour
+          once, until this does not add any more frames. No behaviour is lost
 Shapes    A state is a tuple of numbers: the state of each host and of each station, the wires, the history and the
           budget, and then two bit masks: all frames ever sent, and the counted frames that have already taken effect
-Errors    Violation, from the step that breaks a safety check
+Errors    Violation, from the step that fails a safety check
 Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
 """
 
@@ -106,7 +106,7 @@ class Space:
     # --- whole states
 
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Yield every possible next state. Raise Violation if a check is broken."""
+        """Yield every possible next state. Raise Violation if a check fails."""
         count, budget, air, used = self.count, state[-3], state[-2], state[-1]
         moves_of = self.moves.moves_of
         for node in range(count):
@@ -177,7 +177,7 @@ class Space:
             seen |= serves
 
     def next_history(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
-        """Return the number of the history after the events of a host. Raise Violation if a check is broken."""
+        """Return the number of the history after the events of a host. Raise Violation if a check fails."""
         known = self._next_histories.get((history, host, story))
         if known is None:
             try:

@@ -1,11 +1,11 @@
-"""The symmetry of two hosts with the same role, by which only one of a state and its mirror image is explored.
+"""Use the symmetry of two hosts with the same role to explore only one state of each mirror-image pair.
 
 Model     The image of a state is the one that would have been reached if everything had happened to the other host. It
           is computed by mirroring inputs: a state of a node is reached by inputs, whose images lead the counterpart of
           the node (the other host, or the same station) to the image of the state. The image of a message is the
           message that the mirrored step at its origin sends at the same position. So it does not matter where a
-          protocol stores the numbers of hosts. Mirroring maps executions to executions, so a check is broken after a
-          state if and only if one is broken after its image.
+          protocol stores the numbers of hosts. Mirroring maps executions to executions, so a check fails after a state
+          if and only if one fails after its image.
 Assumes   The protocol treats hosts alike, whatever their numbers. Both hosts begin in the same cell, are not members,
           have the same bounds, and either both move or neither does
 Errors    ValueError for a case whose two hosts have different roles
@@ -40,7 +40,7 @@ class Mirror:
         self._messages: dict[int, int] = {}
         self._frames: dict[int, int] = {0: 0}
         self._bits: dict[int, int] = {}
-        # images of the wires, the histories and the budgets that are already known
+        # known mirror images of the wires, the histories and the budgets
         self._others: list[dict[int, int]] = [{}, {}, {}]
 
     def choose(self, state: State) -> State:

@@ -1,10 +1,10 @@
 """The steps that lead to a violation, as readable text and as inputs that can be repeated.
 
-Model     The search immediately sends every frame that can be sent without any other change (space.py). A trace shows
-          only those of these frames that a later step needs. To find them, the trace follows each frame with the move
-          that first sent it. A trace is repeated on the controlled network, where only frames that were sent can be
-          delivered, only the first message of a link can arrive, and only armed timers can fire.
-Errors    ValueError if a trace cannot be repeated, because explorer and network do not agree
+Model     The search immediately sends every frame that can be sent without any other change (space.py). Of these
+          frames, a trace shows only the ones that a later step needs. To find them, the trace follows each frame with
+          the move that first sent it. A trace is repeated on the controlled network, where only frames that were sent
+          can be delivered, only the first message of a link can arrive, and only armed timers can fire.
+Errors    ValueError if a trace cannot be repeated, because the explorer and the controlled network disagree
 Source    ours
 """
 
@@ -60,7 +60,7 @@ class _Tracer:
         self._sent: dict[
             int, tuple[int, Move]
         ] = {}  # frame -> the position in the path at which it is first sent, and the move that sends it
-        # for each position in the path, the moves that only send frames which a later step needs
+        # for each position in the path, the moves that send frames for later steps
         self._needed_moves: list[list[Move]] = []
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
@@ -104,7 +104,7 @@ class _Tracer:
         return new
 
     def _need(self, move: Move) -> None:
-        """Ensure that the trace contains the move which sent the frame that this move receives."""
+        """If this move receives a frame, ensure that the trace contains the move that sent it."""
         if move.node < 0 or self._space.nodes[move.node].input_at(move.input_number)[0] != "receive":
             return
         place, sender = self._sent.get(self._bit(move.node, move.input_number), (-1, NO_MOVE))
@@ -120,7 +120,7 @@ class _Tracer:
         for other, state in self._space.successors_until_broken(self._state):
             if other == step:
                 return state
-        return self._state  # This is the last step, and it breaks a check.
+        return self._state  # The last step fails a check, so it has no successor.
 
     def _line(self, step: Step, before: set[tuple[int, int]]) -> Line:
         link = None if step.link is None else self._space.wires.links[step.link]
@@ -167,7 +167,7 @@ def _short(message: Any) -> str:
 
 
 def lines_of(case: Case, trace: Trace) -> list[str]:
-    """Return the lines of a repeated trace, each followed by the upcalls of the hosts."""
+    """Repeat a trace, and return its lines, each followed by the upcalls that it caused."""
     lines: list[str] = []
     for line, judged_events in repeat(case, trace):
         upcalls = "".join(
@@ -221,7 +221,7 @@ def _do(network: Network, case: Case, line: Line) -> None:
 
 
 def judge_again(case: Case, trace: Trace) -> None:
-    """Judge the trace on a controlled network. Raise Violation if a check is broken."""
+    """Judge the trace on a controlled network. Raise Violation if a check fails."""
     history = begin(len(case.cells))
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
     for host, events in members:

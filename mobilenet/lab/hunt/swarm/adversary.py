@@ -35,7 +35,7 @@ class Air:
 
     loss: float = 0.0
     duplicate: float = 0.0
-    late: float = 0.0  # probability that a packet takes up to late_ns and not delay_ns
+    late: float = 0.0  # probability that a packet takes up to late_ns instead of delay_ns
     overhear: float = 0.0
     drop: float = 0.0  # probability that the queue of the sender is full
     delay_ns: int = 5 * MILLISECOND
@@ -67,7 +67,9 @@ class Adversary:
         hosts: int,
         invariant: Callable[[Sequence[Any], Any], None] | None = None,
     ) -> None:
-        """Build the network. `invariant` is called after each message to a station, and raises if it is violated."""
+        """Build the network. `invariant` is called after each message to a station, and raises an exception if it is
+        violated.
+        """
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
@@ -86,7 +88,7 @@ class Adversary:
         self.stations: list[Any] = [self._new_station(s, seed, count) for s in range(count)]
         self.stable: list[Any] = [roles.stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
-        self._associated: list[int | None] = [None] * hosts  # the last station that was notified of each host
+        self._associated: list[int | None] = [None] * hosts  # the station with which each host is associated, or None
         # (station, host) -> time of the last packet from the host
         self._last_packet_ns: dict[tuple[int, int], int] = {}
         self._effects = [HostEffects(self, h) for h in range(hosts)]
@@ -138,7 +140,7 @@ class Adversary:
             host.on_cell(cell)
 
     def _associate(self, h: int, cell: int | None) -> None:
-        """Notify the stations as a simulation run does: see simulation/hosts.py."""
+        """Notify the stations that a host has changed its cell, as simulation/hosts.py does."""
         before, self._associated[h] = self._associated[h], cell
         for s, hook in association_changes(before, cell):
             if (called := getattr(self.stations[s], hook, None)) is not None:
@@ -202,7 +204,7 @@ class Adversary:
                 self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
-        """Deliver some old packets again."""
+        """Deliver one of the old packets again."""
         if self._old:
             packet = self._old[self._stream.below(len(self._old))]
             self.tally.count_duplicate(packet.addressed)
@@ -215,7 +217,7 @@ class Adversary:
         return not dropped
 
     def _tell_host(self, h: int, host: Any, message: Any, dropped: bool) -> None:
-        if host is not None and self.hosts[h] is host:  # A later life of the host is not notified.
+        if host is not None and self.hosts[h] is host:  # The host has not crashed in the meantime.
             if dropped:
                 host.on_dropped(message)
             else:
@@ -252,7 +254,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """Return when the station last received a packet from the host. The state of the protocol does not matter."""
+        """Return the time at which the station last received a packet from the host, or 0."""
         return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -269,7 +271,9 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """Return whether all buffers are empty, no packet is in flight, and every member is served in its cell."""
+        """Return whether all nodes have settled, all buffers are empty, no message is on the wires, and every member is
+        served in its cell.
+        """
         nodes = [*self.stations, *self.hosts]
         if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False

@@ -5,10 +5,10 @@ Model     The broadcast is a built-in one over VCube, or a plug-in. There are 2-
           Most crashes hit a process in the middle of a send: soon after one of its broadcasts, or after a message has
           reached it. Protocols that allow false suspicions get planned false suspicions and, in some schedules,
           timeouts that are too short. Bundling delays, small bundles and packets, and single trees also occur.
-Within    Each protocol gets only what it allows. Best effort and VCube-RB run with any n, and DPath-RB with powers of
-          two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no crashes. The class
-          of a plug-in declares what it allows. All protocols run on the network that does not preserve order, except
-          the causal broadcast, which has the network of its paper
+Within    Each protocol is exposed only to what it allows. Best effort and VCube-RB run with any n, and DPath-RB with n
+          that are powers of two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no
+          crashes. The class of a plug-in declares what it allows. All protocols run on the network that does not
+          preserve order, except the causal broadcast, which has the network of its paper
 Units     time units of the papers, bytes
 Source    ours: docs/validation/trust.md, docs/protocols/vcube.md
 """
@@ -34,7 +34,7 @@ from mobilenet.scenario.processes import OwnBroadcast
 Values = dict[str, Any]
 # This promise guarantees that a message is delivered if fewer than log2 n processes crash.
 BELOW_DIMENSION = "correct_source_below_dimension"
-HOP = 1.1  # in time units
+HOP = 1.1  # approximate duration of a hop, in time units
 PATIENCE = 3000.0  # duration of a run whose end cannot be predicted, in time units
 
 

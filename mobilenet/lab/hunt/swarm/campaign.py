@@ -1,10 +1,11 @@
 """Run a fuzzing campaign of thousands of small hostile scenarios, each judged by the verifier.
 
-Model     Each seed determines a schedule. An even seed plays on the adversary's network, which has no physics; an odd
-          seed plays on the real medium access and radio. TCP-flooding plays only on the radio, as does every protocol
-          over a MAC that is not DCF. Broadcasts over VCube play among processes (broadcasts.py). Each run is judged
-          only from its run directory. If a built-in protocol raises an exception or its self-checks fail, the
-          self-checks are violated. If a plug-in raises an exception or ends its run, the result is unknown.
+Model     Each seed determines a schedule. Schedules with even seeds are played on the adversary's network, which has no
+          physics, and those with odd seeds on the real medium access and radio. TCP flooding, and every protocol over a
+          MAC other than DCF, is played only on the radio. Broadcasts over VCube are played among processes
+          (broadcasts.py). Each run is judged only from its run directory. If a built-in protocol raises an exception or
+          its self-checks fail, the self-checks are violated. If a plug-in raises an exception or ends its run, the
+          result is unknown.
 Shapes    Result.explanation names the violated properties, or explains why the answer is unknown; otherwise it is
           empty. Result.happened counts the recorded events of each kind
 Errors    RecordError when a run directory cannot be written
@@ -50,14 +51,12 @@ from mobilenet.verify.judge import Answer, overall
 Network = Literal["radio", "adversary", "processes"]
 # the answer for a plug-in that raised an exception
 ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"
-LONGEST_ERROR = 400  # The message of a plug-in's exception is cut to this length, because it may be any text.
+LONGEST_ERROR = 400  # The message of a plug-in's exception is cut to this length.
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one schedule. The explanation names the violated properties, or the reason why the answer is
-    unknown.
-    """
+    """The result of one schedule. The explanation names the violated properties, or says why the answer is unknown."""
 
     seed: int
     network: Network
@@ -112,7 +111,7 @@ def judge_seed(
         verdicts = verify_run(directory, plug_ins.checks_of(protocol))
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
-    # A run that raised an exception cannot be stored, because it cannot be played to its end.
+    # A run that raised an exception cannot be stored, because it cannot be completed.
     if keep is not None and result.answer != "valid":
         keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result

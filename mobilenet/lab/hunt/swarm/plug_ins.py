@@ -1,11 +1,11 @@
 """Choose the networks and the experiments for each custom protocol in a swarm.
 
 Model     A custom protocol is a class, named as `path/to/file.py:Class`, or a set of programs, given as the group
-          `protocol` of a scenario in JSON. Broadcasts among processes play in the experiments of those over VCube.
-          Protocols of hosts and stations play in the schedules and scenes of the mobile causal broadcast, on the
-          adversary's network and on the radio. A protocol that needs connections plays only on the radio, because the
-          adversary's network lacks them. The declarations of the class determine how it is exercised and judged.
-          Settings have their default values.
+          `protocol` of a scenario in JSON. Custom broadcasts among processes are run in the same experiments as the
+          broadcasts over VCube. Custom protocols of hosts and stations are run in the schedules and scenes of the
+          mobile causal broadcast, on the adversary's network and on the radio. A protocol that needs connections is run
+          only on the radio, because the adversary's network lacks them. The declarations of the class determine how it
+          is exercised and judged. Settings have their default values.
 Errors    ScenarioError for an unknown file or class, or a class that is not a protocol. The caller has already asked
           whether the code may run
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
@@ -46,7 +46,7 @@ class PlugIn(NamedTuple):
 
     @property
     def group(self) -> OwnProtocol | OwnProgram:
-        """The group `protocol` of scenario.yaml, including the values that were found only during the run."""
+        """The group `protocol` of scenario.yaml, including the values that only the run has determined."""
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
@@ -75,7 +75,7 @@ def options_of(protocol: str) -> str:
 
 
 def plug_in_kind(protocol: str) -> Kind:
-    """Return the kind of a plug-in. This executes the code of a class once for each version of its file."""
+    """Return the kind of a plug-in. The code of a class is executed once for each version of its file."""
     if are_programs(protocol):
         scene_of(1, protocol)  # This raises an error if the group is invalid.
         return "hosts"
@@ -102,8 +102,8 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """Return the scene for a plug-in in a run directory. The scene uses the copies of the plug-in's files in this
-    directory.
+    """Return the scene for a plug-in in a run directory. The scene uses the copies of the plug-in's files stored
+    there.
     """
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)

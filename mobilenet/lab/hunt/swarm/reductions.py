@@ -17,11 +17,10 @@ from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> new value
 NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast, such as h0:3
-MOST_DRAWN, ROOM_S = 4, 0.05  # maximum number of broadcasts in one diagram; margin around a time, in seconds
-SAFE_DRAIN_S = 5.0  # A violation of a delivery property becomes apparent within this time.
+MOST_DRAWN, ROOM_S = 4, 0.05  # maximum number of broadcasts in a diagram, and margin around a time in seconds
+SAFE_DRAIN_S = 5.0  # A violation of a delivery property shows within this time.
 SEEDS_OF_THE_NAMED = 40  # A run with only the named broadcasts is short, so many seeds can be tried.
-# Removing a host changes the movement of all other hosts, so several seeds may be needed until the violation occurs
-# again.
+# Removing a host changes the movement of all other hosts, so several seeds may be needed to reproduce the violation.
 SEEDS_OF_FEW_HOSTS = 8
 SEEDS_AT_LAST = (16, 40)  # numbers of additional seeds that are tried at the end, if the limit on trials allows it
 
@@ -121,7 +120,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """Move all events to an earlier time if the first broadcast comes late."""
+        """If the first broadcast comes late, try to move all broadcasts to an earlier time."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -156,7 +155,7 @@ class OfHosts:
         return False
 
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
-        """Try to keep only the hosts that the lists name, and a few other hosts. `others` contains the numbers of other
+        """Try to keep only the hosts named in the lists, and a few other hosts. `others` contains the counts of other
         hosts to try. Return whether this succeeded.
         """
         scenario = self._search.scenario
@@ -218,8 +217,8 @@ class OfHosts:
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
         """Return the options with which `mobilenet spacetime` shows the violation, or an empty string if it cannot be
-        drawn. The options select the broadcasts that the explanation names, with all their deliveries. If none of these
-        messages was broadcast, the options select the times in the explanation.
+        drawn. The options select the broadcasts named in the explanation, with all their deliveries. If none of these
+        messages was broadcast, the options select the times given in the explanation.
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
@@ -283,15 +282,15 @@ class OfProcesses:
 
     @staticmethod
     def without_the_late(scenario: ProcessScenario) -> ProcessScenario:
-        """Return the scenario unchanged, because it does not plan anything for a time after its end."""
+        """Return the scenario unchanged, because all its events are planned before its end."""
         return scenario
 
 
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """Find the smallest number with which the property is still violated, by halving and then by single steps. `also`
-    returns further changes that the number requires.
+    """Find the smallest value of the key with which the property is still violated, by halving and then by single
+    steps. `also` returns further changes that the value requires.
     """
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)

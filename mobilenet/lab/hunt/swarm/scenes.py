@@ -1,6 +1,6 @@
 """Draw a small hostile scenario for the real radio from one seed.
 
-Model     2-4 stations stand a little too near to each other, or too far apart. 1-6 hosts move to and fro over the
+Model     2-4 stations stand slightly too close together or too far apart. 1-6 hosts move back and forth across the
           borders of their cells, half of the time in a small box around a border. There are loss, short outages that
           hit handoffs, churn, busy hosts, slow wires, small windows and small queues. A quarter of the scenarios have
           the T extension. The settings of TCP flooding and of the MAC `acking` come from separate streams, so that all
@@ -73,8 +73,8 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
-    """Return stations in a row or in a square. If they are more than 1.4 ranges apart, a square has a hole in its
-    middle; at more than 2 ranges, the cells do not touch.
+    """Return the positions of stations in a row or a square. If the spacing exceeds 1.4 ranges, a square has a hole in
+    its middle; if it exceeds 2 ranges, the cells do not touch.
     """
     spacing_m = range_m * stream.uniform(0.6, 2.6)
     shape = stream.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
@@ -126,7 +126,7 @@ def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
 
 
 def _groupcast(seed: int) -> Values:
-    """Return the group retries. Like all values that only the repair schemes use, they come from a separate stream."""
+    """Return the settings of groupcast. Like all values for the repair schemes, they come from a separate stream."""
     stream = Stream(seed, "swarm/groupcast")
     return {"groupcast": "unsolicited_retry", "group_retries": 1 + stream.below(3)} if stream.chance(0.5) else {}
 
@@ -148,8 +148,8 @@ def _acking(seed: int, dcf: Values) -> Values:
 
 
 def _sinr(seed: int, dcf: Values) -> Values:
-    """Return the keys of a radio with SINR. With its power, preambles are detected up to the range, and its rate works
-    at that distance.
+    """Return the keys of a radio with SINR. The power is such that preambles are detected up to the range, where the
+    rate still works.
     """
     stream = Stream(seed, "swarm/sinr")
     exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)

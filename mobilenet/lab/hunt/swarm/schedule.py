@@ -39,7 +39,7 @@ class Flavour:
 
     broadcast: float = 8
     move: float = 4
-    hole: float = 1  # leave coverage for some time
+    hole: float = 1  # weight of leaving coverage for some time
     crash: float = 0.7
     leave: float = 0.3
     hurry: float = 0.3  # probability that the next action follows within the duration of a handoff
@@ -92,9 +92,9 @@ class Schedule:
     parameters: MobileCausalParameters
     air: Air
     first_cells: tuple[int, ...]
-    actions: tuple[tuple[int, int, str, int], ...]  # (time, host, action, cell), in the order of time
+    actions: tuple[tuple[int, int, str, int], ...]  # (time, host, action, cell), in chronological order
     replay_every_ns: int  # If 0, old packets do not arrive again.
-    late_replays: int  # number of old packets that arrive again after the network has settled
+    late_replays: int  # number of old packets to deliver again after the network has settled
     backbone: str = "tree"  # "tree", or the name of a broadcast over VCube, which plays the same schedule
 
     @property
@@ -159,7 +159,7 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Return parameters with shorter times than in a radio network. More events then happen in a run. T is much longer
+    """Return parameters with shorter times than in a radio network, so that more events happen in a run. T is longer
     than the heartbeat interval.
     """
     return MobileCausalParameters(
@@ -307,7 +307,7 @@ class _Run:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
     def _complete(self) -> bool:
-        """End the faults, and return whether all pending work is completed."""
+        """End the faults, and return whether the network then comes to rest."""
         network, schedule = self._network, self._schedule
         network.air = CALM
         for host, cell in enumerate(network.cells):
@@ -336,9 +336,7 @@ class _Run:
         return False
 
     def _rests(self) -> bool:
-        """Return whether every host has joined or left as requested, all buffers are empty, and no packet is in
-        flight.
-        """
+        """Return whether every host has joined or left as requested, and the network is at rest."""
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 

@@ -45,8 +45,8 @@ class Shrinking:
         minutes: float = math.inf,
         on_trial: OnTrial = print,
     ) -> None:
-        """Prepare the search. `most` limits the number of trials, and `minutes` the wall time. `on_trial` gets the
-        result of each trial.
+        """Prepare the search. `most` limits the number of trials, and `minutes` the wall time. `on_trial` receives a
+        description of the smallest scenario after each trial.
         """
         self._allow_code = allow_code
         self._most = most
@@ -137,8 +137,8 @@ class Shrinking:
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a shorter list for which `fails` still holds. No single item of it can be removed, unless `fails` gives up
-    before the list is minimal.
+    """Return a shorter list for which `fails` still holds. No single item can be removed from it, unless `fails` gives
+    up early.
     """
     current, parts = list(items), 2
     while current:

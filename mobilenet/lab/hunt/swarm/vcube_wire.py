@@ -21,7 +21,7 @@ from mobilenet.lab.hunt.swarm.wire import Wires
 from mobilenet.network.wired.parameters import DETECTING
 from mobilenet.protocols.vcube.backbone import new_layer
 
-MAX_DELAY_NS = 20 * MILLISECOND  # longest wait for a bundle
+MAX_DELAY_NS = 20 * MILLISECOND  # longest time that a message waits for its bundle
 SUSPICION = 0.01  # probability that a message causes a suspicion
 
 
@@ -64,9 +64,7 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """Let a station suspect another one. The suspicion begins shortly afterwards, outside of any handler, and is
-        withdrawn later.
-        """
+        """Let a station suspect another one. The suspicion begins outside of any handler, and is withdrawn later."""
         if by == about or (by, about) in self._suspected:
             return
         self._suspected.add((by, about))

@@ -41,7 +41,7 @@ class Backbone:
         self._last = dict.fromkeys(self._routes.links, 0)
         self._slowest = {(a, b): wires.slowest_ns[max(a, b) - 1] for a, b in self._last}
 
-    is_at_rest = True  # The tally counts the messages in transit instead.
+    is_at_rest = True  # always True, because the tally counts the messages in transit
 
     def send(self, at: int, to: int | None, message: Any) -> None:
         """Send a message from one station to another, or to all others if `to` is None."""

@@ -49,7 +49,7 @@ OVER_S = 0.2  # Killed programs are given this much time to end before the next 
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
 # These flags are locked outside the namespaces, so a new mount must keep them.
 KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))
-FORBIDDING = (  # Settings that can forbid namespaces to an ordinary user, with the value that forbids them.
+FORBIDDING = (  # system settings, each with the value that forbids ordinary users to create namespaces
     ("kernel.unprivileged_userns_clone", "0"),
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
@@ -251,7 +251,7 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
             signal.signal(number, signal.SIG_DFL)
         if order["become"] is not None:
             become(order["become"])
-        for capability in (CAP_SYS_PTRACE, CAP_SYS_ADMIN):  # This matters for programs that run as root.
+        for capability in (CAP_SYS_PTRACE, CAP_SYS_ADMIN):  # This restricts programs that run as root.
             libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
@@ -343,7 +343,7 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
     try:
         folders = [(os.open(one, os.O_PATH), one) for one in (order["folder"], *order["shown"]) if os.path.isdir(one)]
         if order["become"] == 0:
-            become(0)  # The root of the system could open all folders before, but is not mapped in the namespaces.
+            become(0)  # The system's root could open all folders above, but is not mapped in the namespaces.
         # The setting comes after the change of user, because the change would clear it.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         mount("none", "/", None, MS_REC | MS_PRIVATE)

@@ -127,9 +127,7 @@ class Machines:
             raise ProgramError(f"protocol.name: ip: {machine.name}: {answer['error']}")
 
     def failure(self, machine: Machine, answer: dict[str, Any], limits: Any) -> str | None:
-        """Describe the failure of the program that this answer reports. Return None if the answer does not report a
-        failure.
-        """
+        """Describe the failure that this answer reports. Return None if it does not report a failure."""
         if (key := answer.get("over")) is not None:
             return f"exceeds protocol.limits.{key}, which is {getattr(limits, key)}; all its processes were killed"
         code = answer.get("ended")

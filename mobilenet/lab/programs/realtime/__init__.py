@@ -1,1 +1,1 @@
-"""Programs that use UDP, in real time: sockets, the wall clock, and lines that report what programs do."""
+"""Run programs in real time: their sockets and devices, the wall clock, and the lines that report what they do."""

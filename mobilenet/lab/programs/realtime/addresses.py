@@ -16,8 +16,9 @@ from mobilenet.engine.scratch import scratch_folder
 
 
 class Addresses:
-    """The addresses of `hosts` hosts, at most 256, below `prefix`, which has two octets as in 127.77. Programs refer to
-    h0 as number `first`. With `flat`, all hosts reach a host at the same address; otherwise each pair has an address.
+    """The addresses of `hosts` hosts, of which there are at most 256. `prefix` is the first two octets, such as 127.77.
+    Programs refer to h0 as number `first`. With `flat`, all hosts reach a host at the same address; otherwise each pair
+    has an address.
     """
 
     def __init__(self, prefix: str, hosts: int, port: int, first: int = 0, flat: bool = False) -> None:
@@ -46,7 +47,9 @@ class Addresses:
         return host, peer
 
     def owner(self, address: bytes) -> int | None:
-        """Return the host to which this address itself belongs, or None if it is not the address of a single host."""
+        """Return the host whose own address this is, or None if the address belongs to a pair of hosts or is
+        unknown.
+        """
         ends = self.ends(address)
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 

@@ -30,8 +30,8 @@ from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.protocols.port import MessageId
 from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 
-# Maximum number of chunks of lines that are read from one program before the network continues. A program may write as
-# fast as it is read.
+# Maximum number of chunks to read from one program before the network continues, because a program may write as fast as
+# it is read.
 CHUNKS_AT_ONCE = 256
 LOOKED_AFTER_S = 0.1  # time between two checks for programs that have failed
 QUIET_NS = 1_000_000_000  # Programs are at rest if no packets or lines have come for this time.
@@ -40,7 +40,7 @@ Note = Callable[..., None]  # a function such as EventLog.add
 
 
 class ProgramSettings(NamedTuple):
-    """What a scenario declares about its programs."""
+    """The settings that a scenario declares for its programs."""
 
     logs: str | None
     lines: Expressions
@@ -183,7 +183,7 @@ class Applications(Parties):
             self.stop_programs(signal.SIGKILL)
 
     def stop_programs(self, number: signal.Signals) -> None:
-        """Send a signal to all programs that are still running. Any later exit code is not a failure."""
+        """Send a signal to all programs that are still running. Their later exit codes do not count as failures."""
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name
@@ -270,9 +270,7 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """Return how many of these bytes of standard output may be kept, or None for all of them. Discard all other
-        bytes.
-        """
+        """Return how many of these bytes of standard output may be kept, or None if there is no limit."""
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count

@@ -24,8 +24,8 @@ IP_PKTINFO = 8  # The constant of Linux, which Python does not define before 3.1
 IP_RECVERR = 11
 INFO = struct.Struct("@i4s4s")  # the fields of the structure: interface, local address and destination
 MOST_BYTES = 65_507  # largest datagram
-MOST_PLACES = 1000  # maximum number of earlier addresses that are remembered for a pair of hosts
-AT_ONCE = 256  # maximum number of datagrams that are taken before the network continues
+MOST_PLACES = 1000  # maximum number of earlier addresses to remember for a pair of hosts
+AT_ONCE = 256  # maximum number of datagrams to read before the network continues
 RECEIVE_BUFFER_BYTES = 1 << 22
 Place = tuple[str, int]  # address and port of a program's socket
 
@@ -45,8 +45,8 @@ class Gateway:
         # (host, peer) -> the earlier addresses from which the program sent
         self._left: dict[tuple[int, int], set[Place]] = {}
         self.claimed_twice: set[int] = set()  # hosts for which several programs send at the same time
-        # Pairs of senders that differ for a datagram: the sender to which the source address belongs, and the sender
-        # according to the destination address.
+        # Pairs (sender according to the source address, sender according to the destination address), for datagrams in
+        # which these differ.
         self.renamed: set[tuple[int, int]] = set()
         self.from_outside = 0
         self.misaddressed = 0

@@ -35,7 +35,7 @@ LONGEST_SEARCH_S = 1.0  # maximum CPU time for a search of all lines that one pr
 
 
 class ProgramLine(NamedTuple):
-    """A broadcast, or a delivery of a message of `sender`. Messages are identified by the number that the program
+    """A broadcast, or the delivery of a message from `sender`. Messages are identified by the number that the program
     uses.
     """
 
@@ -44,8 +44,8 @@ class ProgramLine(NamedTuple):
 
 
 class Expressions:
-    """The expressions in `lines` of a scenario. If `lines` is None, the search does not find anything. `hosts` is the
-    number of hosts.
+    """The expressions in `lines` of a scenario. If `lines` is None, the search finds no events. `hosts` is the number
+    of hosts.
     """
 
     def __init__(self, lines: Any, hosts: int) -> None:
@@ -60,8 +60,8 @@ class Expressions:
         return not self._looked_for
 
     def find(self, host: int, lines: Sequence[bytes], events: list[ProgramLine], log: Path | None = None) -> None:
-        """Append the events in these lines of a host's program to `events`, in order. If a line is invalid, the events
-        before it have been added. `log` is the file that contains the lines, or None for standard output.
+        """Append the events in these lines of a host's program to `events`, in order. If a line is invalid, only the
+        events before it are added. `log` is the file that contains the lines, or None for standard output.
         """
         key, line = "", b""
         try:
@@ -93,7 +93,9 @@ class Expressions:
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
-    """Return the number that a group of an expression has matched. Raise ProgramError if the text is not a number."""
+    """Return the number that a group of a regular expression has matched. Raise ProgramError if the text is not a
+    number.
+    """
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
@@ -113,7 +115,9 @@ class _TooLong(Exception):
 
 @contextmanager
 def _no_longer_than(limit_s: float) -> Iterator[None]:
-    """Raise _TooLong if the block takes more CPU time. A signal can also interrupt the matching of an expression."""
+    """Raise _TooLong if the block takes more CPU time. A signal is used because it also interrupts regular
+    expressions.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -108,8 +108,8 @@ class Pace:
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:
-        """Set by how much Linux may prolong a sleep. Programs would inherit the setting, so it is changed only while
-        the emulator sleeps.
+        """Set the time by which Linux may prolong a sleep. Programs would inherit the setting, so it is changed only
+        while the emulator sleeps.
         """
         if self._prctl is not None:
             self._prctl(PR_SET_TIMERSLACK, slack_ns)

@@ -35,7 +35,7 @@ from mobilenet.record.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
-AT_ONCE = 16  # maximum number of packets that are taken from a device before the network continues
+AT_ONCE = 16  # maximum number of packets to read from a device before the network continues
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # An unprivileged user. If the emulator runs as root, programs run as this user.
@@ -46,8 +46,8 @@ TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")
 
 class Tunnels:
     """The devices of one run. `nodes` holds the names of all hosts, and of the stations that have a program. `now`
-    returns the emulated time. `run` is the directory of the run, or None. `shell` is a node whose program is a shell,
-    and the descriptor of the pseudo-terminal of the shell.
+    returns the emulated time. `run` is the directory of the run, or None. `shell` is a pair: the node whose program is
+    a shell, and the descriptor of its pseudo-terminal.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Tunnels:
         self._controls: dict[int, Machine] = {}
         self._failed: list[tuple[str, str]] = []
         self._pace: Pace | None = None
-        self._noted: dict[str, int] = {}  # node -> first process of its machine, for machines that can be entered
+        # node -> PID of the first process of its machine, for machines that can be entered
+        self._noted: dict[str, int] = {}
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> number of packets
         # node -> sum of the counters over all its lives; None: not known
         self._by_kernel: dict[str, Counter[str] | None] = {}
@@ -169,8 +170,8 @@ class Tunnels:
         return machine.is_running
 
     def _take_counts(self, machine: Machine) -> None:
-        """Read the kernel's counters of a node before its life ends. Programs that are root may change these
-        counters.
+        """Read the kernel's counters of a node before its life ends, unless its programs are root and could change
+        them.
         """
         if machine.device is None or self._protocol.root:
             return
@@ -203,7 +204,7 @@ class Tunnels:
         for _ in range(AT_ONCE):
             try:
                 data = os.read(device, 65_536)
-            except OSError:  # The device does not have further packets.
+            except OSError:  # All packets have been read.
                 return
             if len(data) < HEADER_BYTES or data[0] >> 4 != 4:
                 self._drop("malformed", name)

@@ -1,4 +1,4 @@
-"""Programs that use UDP on the loopback interface, and their connection to their hosts.
+"""Connect programs that use UDP on the loopback interface to their hosts.
 
 Model     Each program is either a child of the run's supervisor or started by the user. The gateway owns the socket
 Units     bytes
@@ -45,7 +45,7 @@ class UdpSockets:
         self._tcp = TcpRefusal(addresses)
         self._children = children
         self._running: dict[str, Child] = {}
-        self._over: set[int] = set()  # processes of the programs that have ended
+        self._over: set[int] = set()  # PIDs of the programs that have ended
         self.too_long = 0
 
     def open(self, pace: Pace) -> None:
