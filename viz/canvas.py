@@ -1,4 +1,4 @@
-"""Create figures outside pyplot, which belong to their caller and are shown in notebooks with any backend.
+"""Create figures without pyplot. The caller owns them, and notebooks can display them with any backend.
 
 Model     pyplot would keep each figure until it is closed, and would change the caller's backend
 Source    ours: docs/architecture.md, "Decisions"

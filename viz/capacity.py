@@ -2,7 +2,7 @@
 
 Model     Each requirement has a panel, and all panels share the axis of the key. Each value that was run has an
           interval and a mark: a filled circle if the requirement holds, a filled square if it fails, a hollow diamond
-          if that is undecided. The line is the limit, and the band around it the tolerance. The vertical band spans
+          if it is undecided. The line is the limit, and the band around it the tolerance. The vertical band spans
           from the value that holds to the value that fails. A cross marks a backlog that grows without bound.
 Units     the units of the key and of the metrics
 Source    ours: docs/guide/capacity.md
@@ -36,7 +36,7 @@ LOOKS = {  # state -> (marker, colour, whether the marker is filled)
 WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
 FAR = 8.0  # the axis is logarithmic if a value exceeds this multiple of the limit
 WIDEST = 70  # the maximum number of characters in a title
-# in units of a panel's height: the extent of bars without an end, and the space around the other bars
+# in units of a panel's height: the length of infinite error bars, and the space above and below the other bars
 BEYOND, MARGIN = 2.0, 0.08
 
 
@@ -47,7 +47,7 @@ def draw(result: SearchResult, target: Path) -> None:
 
 
 def draw_into(result: SearchResult, place: Path, command: str) -> None:
-    """Draw capacity.svg and capacity.png into the directory of a search. `command` is part of their provenance."""
+    """Draw capacity.svg and capacity.png into the directory of a search. Their provenance contains `command`."""
     with together(place) as fresh, stamping_of(place, command):
         for suffix in ("svg", "png"):
             draw(result, fresh / f"capacity.{suffix}")
@@ -97,7 +97,7 @@ def _panel(axes: Any, result: SearchResult, one: Requirement) -> None:
     axes.set_ylabel(plain(result.question.words.axis_name(one.metric)))
     least, most = min(ends), max(ends)
     is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
-    beyond = BEYOND * (most - least)  # where bars without an end stop, outside of the panel
+    beyond = BEYOND * (most - least)  # Infinite error bars end here, outside of the panel.
     for value, state, bounds in marks:
         below, above = (min(abs(end - bounds.mean), beyond) for end in (bounds.low, bounds.high))
         _mark(axes, value, state, (below, bounds.mean, above))

@@ -26,7 +26,7 @@ def rows_of(directory: Path) -> list[Row]:
 
 
 def bounds_of(row: Row) -> Ends | None:
-    """Return the bounds of a claim. None: the claim has no bounds, or an older version of mobilenet answered it."""
+    """Return the bounds of a claim, or None if it has no bounds or was answered by an older version of mobilenet."""
     ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
     return ends or None
 

@@ -56,8 +56,8 @@ MOST_PLACES = 8  # the maximum number of combinations of the other factors in a 
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
-    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. A picture without captions is meant
-    for a page that has captions. `only_metrics`: draw only these of the compared metrics.
+    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. If `only_metrics` is given, draw
+    only these of the compared metrics.
     """
     tables = study_tables(study)
     if tables.comparison is None:
@@ -82,7 +82,7 @@ def compose_figure(tables: StudyTables, only_metrics: Sequence[str], look: Look)
 
 
 def has_room(tables: StudyTables) -> bool:
-    """Return whether a picture has space for all combinations of the other factors."""
+    """Return whether a picture has enough space for all combinations of the other factors."""
     return len(Layout.of(tables, (tables.comparison or {})["factor"]).places) <= MOST_PLACES
 
 
@@ -112,7 +112,7 @@ def method(tables: StudyTables, look: Look = LOOK) -> str:
 
 
 class Layout(NamedTuple):
-    """The positions of the levels of the compared factor on the horizontal axis."""
+    """Computes the positions of the levels of the compared factor on the horizontal axis."""
 
     tables: StudyTables
     factor: str
@@ -128,16 +128,16 @@ class Layout(NamedTuple):
 
     @property
     def values(self) -> list[float] | None:
-        """The levels as numbers, if no other factor varies and all of them are numbers, or else None."""
+        """The levels as numbers, or None if another factor varies or a level is not a number."""
         return list(map(float, self.levels)) if not self.others and self.tables.are_numbers(self.factor) else None
 
     @property
     def is_plain(self) -> bool:
-        """Whether no other factor varies, so that the axis shows the levels themselves."""
+        """Whether the axis shows the levels themselves, because no other factor varies."""
         return not self.others
 
     def x(self, row: Mapping[str, Any], level: Any) -> float:
-        """Return the horizontal position of a level, within the position of the other factors' levels."""
+        """Return the horizontal position of a level within its combination of the other factors' levels."""
         place, count = self.levels.index(str(level)), len(self.levels)
         if self.is_plain:
             return self.values[place] if self.values is not None else float(place)

@@ -1,8 +1,8 @@
 """The TCP connections in a run of real software, for figures and maps.
 
-Model     Throughput is the number of acknowledged bytes in both directions together. A stall is a time of at least 0.2
-          s with unacknowledged bytes and without progress, in either direction. The handoffs of a connection are those
-          of its two hosts while it is open.
+Model     Throughput is the number of acknowledged bytes in both directions together. A stall is a period of at least
+          0.2 s with unacknowledged bytes and without progress, in either direction. The handoffs of a connection are
+          the handoffs of its two hosts while it is open.
 Units     integer nanoseconds, bytes
 Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md

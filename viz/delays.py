@@ -25,8 +25,8 @@ from .style import caption, entitle, in_words, page, save
 def draw(
     runs: Sequence[Path], stories: Sequence[Stories], target: Path, message: str | None = None, at: str | None = None
 ) -> None:
-    """Write the figure as SVG, PNG or PDF, according to the suffix. `message`: draw its deliveries, or with `at` only
-    its delivery at that node; None: draw all deliveries of the measurement period.
+    """Write the figure as SVG, PNG or PDF, according to the suffix. Draw the deliveries of `message`, or only its
+    delivery at the node `at`. Without `message`, draw all deliveries of the measurement period.
     """
     replays_code = any(needs_code(run, "causes") for run in runs)
     command = normal_command("why", *["RUN"] * len(runs), message=message, at=at, allow_code=replays_code)

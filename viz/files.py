@@ -21,7 +21,7 @@ PICTURES = (".svg", ".png", ".pdf")
 
 @contextmanager
 def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[Path]:
-    """Yield a name to write to, with the same suffix. The file replaces `target` if the block ends without an error."""
+    """Yield a temporary path with the same suffix. The file replaces `target` if the block ends without an error."""
     if target.suffix.lower() not in suffixes:
         raise RecordError(f"{target}: expected a name that ends in {' or '.join(suffixes)}", is_input=True)
     if target.is_dir():
@@ -64,7 +64,8 @@ def together(folder: Path) -> Iterator[Path]:
         around = folder.parent if is_new else folder
         for one in {folder.parent, around}:
             remove_dead(one)
-        place = partial_path(around / folder.name)  # inside `around`, and therefore on the same file system
+        # The temporary folder is inside `around`, and therefore on the same file system.
+        place = partial_path(around / folder.name)
         place.mkdir()
         yield place
         if is_new and not folder.exists():
@@ -75,7 +76,7 @@ def together(folder: Path) -> Iterator[Path]:
             raise RecordError(f"{folder / wrong}: is a directory, expected a file", is_input=True)
         for file in files:
             os.replace(file, folder / file.name)
-    except RecordError as error:  # raised while a file was being written
+    except RecordError as error:  # This error was raised while a file was being written.
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():

@@ -1,6 +1,6 @@
 """Logarithmic vertical axes for values with outliers.
 
-Model     Values of zero or less are below the lower edge of such an axis
+Model     Values of zero or less are drawn below the lower edge of such an axis
 Source    ours: docs/guide/pictures.md
 """
 
@@ -15,8 +15,8 @@ MOST_SPAN = 1e6  # the maximum ratio of the upper to the lower edge of an axis w
 
 
 def log_ticks(axes: Any) -> None:
-    """Set the ticks of a logarithmic axis that spans less than a factor of five, and write each number. Ticks only at
-    1, 2 and 5 would be too few there.
+    """Set the ticks of a logarithmic axis and label each of them. If ticks at 1, 2 and 5 would be too few, use linear
+    steps.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -61,7 +61,7 @@ def log_values(*panels: Any) -> None:
 
 
 def _nonpositive_mark(axes: Any, x: float, colour: str) -> None:
-    """Write ≤ 0 at the lower edge of a logarithmic axis, for a mean that is below the axis."""
+    """Write ≤ 0 at the lower edge of a logarithmic axis, for a mean that is zero or negative."""
     axes.text(
         x, 0.02, "≤ 0", color=colour, fontsize=8, ha="center", va="bottom", transform=axes.get_xaxis_transform()
     )  # fmt: skip

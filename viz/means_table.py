@@ -43,8 +43,8 @@ def write_means(
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the table: a column for each factor and each metric, and a row for each configuration. If not all messages
-    were delivered, a column with the delivery ratio precedes the other metrics.
+    """Return the head of the table, with each factor and metric, and a row for each configuration. If not all messages
+    were delivered, the delivery ratio comes before the other metrics.
     """
     if tables.lost_deliveries and DELIVERED not in metrics:
         metrics = [DELIVERED, *metrics]
@@ -59,8 +59,8 @@ def note_of_means(tables: StudyTables) -> str:
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """Return text such as `0.0410 ± 0.0023`. The interval has two digits, and the mean as many decimal places, within
-    MOST_DIGITS.
+    """Return text such as `0.0410 ± 0.0023`. Both numbers have the same number of decimal places: two digits of the
+    interval, or fewer if the mean would exceed MOST_DIGITS digits.
     """
     if not half > 0:
         return f"{mean:.4g}"

@@ -1,7 +1,8 @@
 """Draw the effects of a comparison on several radios next to each other, with the verdicts.
 
-Model     Each metric has a panel, each comparison a row, and each radio a mark with an interval. Significant effects
-          are filled, and others hollow. Ratios have a logarithmic axis, and differences a linear one.
+Model     Each metric has a panel, each comparison a row, and each radio a mark with an interval. The marks of
+          significant effects are filled, and the others are hollow. Ratios have a logarithmic axis, and differences a
+          linear one.
 Source    ours: docs/guide/robust.md
 """
 
@@ -28,7 +29,7 @@ ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
-    """Write the figure as SVG, PNG or PDF, according to the suffix. `factor`: the factor that is compared."""
+    """Write the figure as SVG, PNG or PDF, according to the suffix. `factor` is the compared factor."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
     verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]
@@ -112,7 +113,7 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
         log_axis(axes.xaxis, least, most)
         room = max(LEAST_ROOM, (most / least) ** 0.06)
         axes.set_xlim(least / room, most * room)
-        if most / least < NARROW:  # ticks only at 1, 2 and 5 would be too few
+        if most / least < NARROW:  # Ticks only at 1, 2 and 5 would be too few.
             from matplotlib.ticker import MaxNLocator
 
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5]))

@@ -68,11 +68,11 @@ class StudyTables:
 
     @property
     def unstable(self) -> set[int]:
-        """The configurations without means, because their backlogs grow."""
+        """The configurations that have no mean because their backlogs grow."""
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
-        """Return an addition to captions on configurations that are, or may be, unstable. It begins with a space."""
+        """Return a sentence for captions on configurations that are, or may be, unstable. It begins with a space."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     @property
@@ -83,11 +83,11 @@ class StudyTables:
 
     @property
     def lost_deliveries(self) -> bool:
-        """Whether a configuration did not deliver all the messages that it should have delivered."""
+        """Whether some required deliveries are missing in at least one configuration."""
         return any(ratio < 1 for ratio in self.delivery_ratios.values())
 
     def infinite_note(self, metrics: Iterable[str]) -> str:
-        """Return an addition to captions if the mean of one of these metrics is infinite. It begins with a space."""
+        """Return a sentence for captions if the mean of one of these metrics is infinite. It begins with a space."""
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
@@ -100,7 +100,7 @@ class StudyTables:
 
     @cached_property
     def _broadcast(self) -> dict[int, float]:
-        """The fraction of the offered broadcasts that each configuration made."""
+        """The share of the offered broadcasts that were made in each configuration."""
         offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
         return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
@@ -120,7 +120,7 @@ class StudyTables:
 
     @cached_property
     def claim_bounds(self) -> dict[tuple[int, str], Ends]:
-        """The bounds of claims by (configuration, metric), if claims made the study."""
+        """The bounds of claims by (configuration, metric), if the study was made to answer claims."""
         return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
@@ -133,14 +133,14 @@ class StudyTables:
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """Return in words in how many runs a metric is infinite, from its row in the summary, or an empty string if it
-    never is.
+    """Return a text that states in how many runs a metric is infinite, or an empty string if this never happens. `row`
+    is the row of the metric in the summary.
     """
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
 def is_study(directory: Path) -> bool:
-    """Return whether the directory is a study or a run. Raise an error if it is neither."""
+    """Return True for a study and False for a run. Raise an error for any other directory."""
     if not directory.is_dir():
         raise no_directory(directory)
     if (directory / "study.yaml").is_file():
@@ -181,7 +181,7 @@ def words_of(directory: Path, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value is a finite number. A number in quotes is not one."""
+    """Return whether a value is a finite number. A string that contains a number does not count."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -inf < value < inf
 
 
@@ -240,7 +240,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         if (wrong := _wrong_finding(finding, others_of)) is not None:
             raise damage_error(wrong)
         if finding.get("mean") is None and finding["verdict"] in ("no data", "unstable"):
-            continue  # perhaps no run of this level has ended yet
+            continue  # Perhaps no run of this level has ended yet.
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damage_error(
                 f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}"
@@ -252,7 +252,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
 
 def _wrong_finding(finding: dict[str, Any], others_of: list[str]) -> str | None:
-    """Return what is wrong with the values of a finding, or None."""
+    """Return a description of the invalid values in a finding, or None if all are valid."""
     more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
     for key in ("level", "metric", "verdict", *more, *others_of):
         if key not in finding:
@@ -277,5 +277,5 @@ def _wrong_finding(finding: dict[str, Any], others_of: list[str]) -> str | None:
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
-    """Return the levels of a row in the notation of short_level, in which 0 and 0.0 are equal."""
+    """Return the levels of a row in the notation of short_level, which does not distinguish 0 from 0.0."""
     return tuple(short_level(row[factor]) for factor in factors)

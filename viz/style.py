@@ -1,7 +1,8 @@
 """The style of all figures: colours, axes, and files whose bytes are the same for the same run.
 
-Model     The palette is that of Okabe and Ito, which colour-blind people can distinguish. Line styles differ without
-          colours. There is no grid where a band or a line already guides the eye, and every axis has its unit.
+Model     The palette is by Okabe and Ito, and colour-blind people can distinguish its colours. Line styles can be
+          distinguished without colours. There is no grid where a band or a line already guides the eye, and every axis
+          has its unit.
 Source    Okabe, Ito, Color universal design (2008)
 """
 
@@ -60,9 +61,9 @@ KIND_COLOURS = {
     kinds.DETECTION: "#E377C2",
     kinds.IDLE: "#F0F0F0",
 }
-QUIET = "#5B6570"  # for lines and words in the background of figures and of pages (`in_our_colours`)
+QUIET = "#5B6570"  # the colour of lines and words in the background of figures and pages
 DOTS_PER_INCH = 300
-WIDE_IN = 6.0  # From this width on, a legend has all its columns, panels are side by side, and letters are large.
+WIDE_IN = 6.0  # Figures of at least this width have a legend with all columns, panels side by side, and large letters.
 LETTERS_PER_IN = 12  # the number of letters per inch in the name of an axis
 CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
@@ -70,7 +71,7 @@ TITLE_LETTERS_PER_IN = 8.5
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3
 LEAST_PANEL_IN = 2.0  # the minimum height of one of several panels
 BESIDE_PANEL_IN = 0.7  # the width of the numbers and the name of an axis, next to a panel
-LEAST_HEIGHT_IN = 2.4  # in a lower figure, the names of axes and a legend leave no space for the panel
+LEAST_HEIGHT_IN = 2.4  # In a lower figure, the legend and the names of axes would not leave enough space for the panel.
 
 
 def in_our_colours(page: str) -> str:
@@ -79,8 +80,8 @@ def in_our_colours(page: str) -> str:
 
 
 def station_colour(number: int) -> str:
-    """Return the colour of station `number`, which is the same in every picture. There are eight hues, which repeat
-    darker, then lighter, and then from the beginning.
+    """Return the colour of station `number`, which is the same in every picture. The eight hues are used again in a
+    darker and then in a lighter shade.
     """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
     round_ = number // len(STATIONS) % 3
@@ -91,8 +92,8 @@ def station_colour(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text from outside without anything that matplotlib reads as a formula or that changes the direction of
-    writing.
+    """Return an external text without anything that matplotlib reads as a formula, and without characters that change
+    the writing direction.
     """
     return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace(
         "$", r"\$"
@@ -100,13 +101,13 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text from outside on one line, cut to this width."""
+    """Return an external text on one line, cut to this width."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def thousands(number: int) -> str:
-    """Return a number with thousands separators, as pictures, pages and verdicts show it: 106,167."""
+    """Return a number with thousands separators, such as 106,167."""
     return f"{number:,}"
 
 
@@ -152,8 +153,8 @@ class Look(NamedTuple):
     suffixes: tuple[str, ...] = (".svg", ".png")
     captions: bool = True  # whether the figure contains its title and caption; if not, it is a little smaller
     titles: bool = True
-    width_in: float | None = None  # the width of each figure, whose height is in proportion; None: the default
-    log_y: bool = False  # whether the vertical axis of a metric, a buffer or a delay is logarithmic
+    width_in: float | None = None  # the width of each figure, or None for the default; the height is proportional
+    log_y: bool = False  # whether metrics, buffers and delays have a logarithmic vertical axis
 
     def size(self, width_in: float, height_in: float) -> tuple[float, float]:
         if self.width_in is None:
@@ -162,7 +163,7 @@ class Look(NamedTuple):
 
     @property
     def log_y_note(self) -> str:
-        """An addition to captions on logarithmic axes. It begins with a space."""
+        """A sentence for captions of figures with logarithmic axes. It begins with a space."""
         text = " A vertical axis with values above zero is logarithmic; other values are below its lower edge."
         return text if self.log_y else ""
 
@@ -171,8 +172,8 @@ class Look(NamedTuple):
         return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
-        """Return the number of rows and columns for panels of this size, side by side if they fit, and the size of the
-        figure.
+        """Return the number of rows and columns for panels of this size, side by side if they fit, and the width and
+        height of the figure.
         """
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
         columns = min(2, count) if width >= WIDE_IN else 1
@@ -253,7 +254,7 @@ def caption(figure: Any, text: str) -> None:
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
     text_below = figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
     _grow(figure, CAPTION_LINE_IN * (len(lines) - 1))
-    for legend in figure.legends:  # the layout only leaves space for the taller one of two legends, but both must fit
+    for legend in figure.legends:  # The layout leaves space only for the taller one of two legends, but both must fit.
         text_below.set_in_layout(False)
         high = CAPTION_LINE_IN * len(lines) + 0.06
         up = ScaledTranslation(0, high, figure.dpi_scale_trans)
@@ -279,7 +280,7 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
 
 
 def _grow(figure: Any, inches: float) -> None:
-    """Increase the height of the figure for additional words, so that panels keep their size."""
+    """Increase the height of the figure to make space for words without shrinking the panels."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
@@ -325,14 +326,14 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 
 
 def in_words(axes: Any, words: str) -> str:
-    """Write a text in place of an empty picture. Return the text."""
+    """Write a text in an empty picture. Return the text."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
     return words
 
 
 def large_numbers(axis: Any) -> None:
-    """Write thousands with a comma, and numbers from a hundred thousand with k, M or G."""
+    """Write thousands with a comma, and use k, M or G from a hundred thousand on."""
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     most = max(map(abs, axis.get_view_interval()))

@@ -1,8 +1,8 @@
 """Draw tracks before a simulation: where hosts go and how fast, when they are in reach, and expected handoffs.
 
 Model     The left side shows cells, tracks, and expected handoffs. The right side shows the share of time at each
-          speed, and over time the numbers of hosts that exist and that are in reach. Lines and areas are interrupted
-          where a host has no samples for a long time, so the area under the curve is the host time in the table of the
+          speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are interrupted
+          if a host has no samples for a long time, so the area under the curve is the host time in the table of the
           inspection. A single sample is a dot.
 Units     metres, metres per second, seconds
 Source    ours: docs/guide/tracks.md
@@ -26,7 +26,7 @@ MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
-    """Draw an inspection of world/inspection.py. `name`: the name of the file."""
+    """Draw an inspection of world/inspection.py. `name` is the name of the file with the tracks."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()
@@ -97,7 +97,7 @@ def _field(axes: Any, inspection: Any) -> None:
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    # below the name of the axis, even if the axes are not high
+    # below the name of the axis, even in a low figure
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
     )
@@ -197,8 +197,8 @@ def _presence(axes: Any, inspection: Any) -> None:
 
 
 def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
-    """Return the edges of the intervals in which hosts are counted, at most MOST_STEPS intervals. With cells, intervals
-    contain whole samples from the first one on.
+    """Return the edges of at most MOST_STEPS intervals in which hosts are counted. With cells, the inner edges are at
+    multiples of `step_s`.
     """
     if not step_s or ends_s - begins_s < step_s:
         return np.unique(np.linspace(begins_s, ends_s if ends_s > begins_s else begins_s + 1, MOST_STEPS + 1))
@@ -208,7 +208,7 @@ def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
 
 
 def _share_covered(cells: Any, edges_s: Any) -> Any:
-    """Return the covered share of the samples in each interval, or of nearby samples if it contains none."""
+    """Return the share of the samples in each interval that are covered. An empty interval uses nearby samples."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
     seen, covered = (

@@ -1,7 +1,7 @@
 """Describe the numbers of runs and studies, in words that reports, tables and axes share.
 
-Model     A metric has a description, and a unit unless it is a count or share. Any other metric is described by its
-          name, with spaces. Numbers with an interval have the digits that the interval justifies.
+Model     A metric has a description, and a unit unless it is a count or a share. A metric without a description is
+          called by its name, with spaces. Numbers with an interval have the digits that the interval justifies.
 Units     s, bytes, t.u. as stated
 Source    mobilenet/metrics/registry.py; ours: docs/guide/pictures.md
 """

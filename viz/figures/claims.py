@@ -1,8 +1,8 @@
 """Draw the answers to claims: each measured value with its interval, next to the required value.
 
 Model     Each claim with a value and a bound has a row, with at most MOST_ROWS rows in a figure. All values share one
-          axis, on which they are divided by the required value, or by the midpoint of two bounds. Values that are not
-          above 0 are drawn on the left edge.
+          axis, on which they are divided by the required value, or by the midpoint of two bounds. Values of zero or
+          less are drawn on the left edge.
 Units     The axis has no unit. Numbers at the right edge have the units of the claims
 Errors    StudyError if the directory has no answers, or damaged ones
 Source    ours: docs/guide/pictures.md
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
 
 def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:
-    """Draw all answers that have a number into `folder`. Return the files of the first suffix."""
+    """Draw all answers that contain a number into `folder`. Return the files of the first suffix."""
     try:
         rows = rows_of(directory)
     except (OSError, ValueError) as error:
@@ -108,7 +108,6 @@ def _page(
 
 
 def _is_wide(look: Look) -> bool:
-    """Return whether the figure is wide enough for numbers."""
     return (look.width_in or WIDTH_IN) >= WIDE_IN
 
 

@@ -1,6 +1,7 @@
 """Draw the TCP connections of real software: throughput with stalls and handoffs, and round-trip times at handoffs.
 
-Model     All connections have lanes of the same scale. If there are too many, those with the longest stalls are drawn.
+Model     All connections have lanes of the same scale. If there are too many, only the connections with the longest
+          stalls are drawn.
 Units     seconds, bytes per second
 Source    ours: docs/guide/real-software.md
 """
@@ -35,7 +36,7 @@ def throughput(axes: Any, record: Record) -> str:
     words: set[str] = set()
 
     def once(text: str) -> str | None:
-        """Return the label on the first call with it, and None after that, so that the legend lists the label once."""
+        """Return the label the first time, and None after that, so that the legend lists the label only once."""
         return None if text in words or words.add(text) else text  # type: ignore[func-returns-value]
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):

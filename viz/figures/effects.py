@@ -35,7 +35,7 @@ def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) ->
     ranked = list(by_metric(effects).values())
     most = MOST_ROWS if len(ranked) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
-    # the panels divide the width between them
+    # The panels share the width of the figure.
     ticks = max(3, int(width * (0.6 if DELIVERED in changed_before(effects) else 1.1)))
     row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines in a narrow figure
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
@@ -66,7 +66,7 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
 
 
 def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
-    """Write the changes of the delivery ratio to the right of the panel. `between`: the text between a change and its
+    """Write the changes of the delivery ratio to the right of the panel, with `between` between a change and its
     interval.
     """
     lines = {-0.6: "delivery ratio"}

@@ -1,4 +1,4 @@
-"""Draw the paths of hosts, and where handoffs were confirmed.
+"""Draw the paths of hosts and the positions at which handoffs were confirmed.
 
 Model     The figure shows cells and stations, buildings, the tracks of all hosts, and a mark for each confirmed handoff
 Units     metres of the scenario's plane
@@ -72,7 +72,7 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    if not record.radio.by_distance:  # the range without obstacles covers mostly empty space
+    if not record.radio.by_distance:  # A circle with the range without obstacles would cover mostly empty space.
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)
@@ -82,7 +82,7 @@ def field(axes: Any, record: Record) -> str:
 
 
 def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
-    """Fit the axes to stations, hosts and walls."""
+    """Fit the axes to the stations, hosts and walls."""
     corners = [np.array(building[0]) / 100 for building in record.buildings]
     places = [np.array(record.manifest["station_positions_m"]).reshape(-1, 2), positions[["x_m", "y_m"]].to_numpy()]
     at = np.concatenate([*places, *corners])
@@ -98,8 +98,8 @@ def _ring(corners_cm: list[tuple[int, int]]) -> Path:
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the confirmations of sessions that were opened because of a change of cell. Sessions after a crash are not
-    handoffs.
+    """Return the confirmations of sessions that were opened because of a change of cell. A session that was opened
+    after a crash is not a handoff.
     """
     starts = events[events.event == "handoff_start"]
     moved = starts[starts.detail.str.contains('"cause":\\s*"cell"', na=False)][["node", "session"]]

@@ -1,9 +1,9 @@
 """Draw the reception of frames by distance, for runs that recorded their frames.
 
 Model     The figure counts pairs of a frame and another node that exists when the frame begins, by their distance at
-          that time. Nodes are assumed to move straight between recorded positions. Both radio models are therefore
-          measured in the same way. Frames that reach no node are not in the table, and are missing here. ACKs of the
-          MAC are ignored.
+          that time. Nodes are assumed to move in a straight line between recorded positions. Both radio models are
+          therefore measured in the same way. Frames that reach no node are not recorded, and are missing here. ACKs of
+          the MAC are ignored.
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -69,8 +69,8 @@ def reception(axes: Any, frames: Table, positions: pd.DataFrame, stations_m: lis
 def _by_distance(
     frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
-    """Return the number of pairs, and of received pairs, in each interval of distance, by kind of sender. The last
-    value n means that every n-th frame was evaluated.
+    """Return the number of pairs, and of received pairs, in each interval of distance, by kind of sender, and a number
+    n: every n-th frame was evaluated.
     """
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():
@@ -127,7 +127,7 @@ def _places(
 
 
 def _longest(x: Floats, y: Floats) -> float:
-    """Return the largest distance between two nodes, up to FARTHEST_M."""
+    """Return the largest distance between two nodes, but at most FARTHEST_M."""
     known = np.isfinite(x) & np.isfinite(y)
     return min(float(np.hypot(np.ptp(x[known]), np.ptp(y[known]))), FARTHEST_M) if known.any() else 0.0
 

@@ -1,10 +1,11 @@
 """Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     Each metric has a panel, and each combination of the other factors a line. Without requested metrics, the
-          panels show those that the study compares, or else the delay and its cost. If all levels are numbers without
-          labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no mean, and
-          is marked on the upper edge and in the legend. A hollow mark is a value that claims require of a mean.
-Units     those of the metrics and of the factor
+Model     Each metric has a panel, and each combination of the other factors a line. If no metrics are requested, the
+          panels show the metrics that the study compares, or else the delay and its cost. If all levels are numbers
+          without labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no
+          mean, and is marked on the upper edge and in the legend. A hollow mark is a value that claims require of a
+          mean.
+Units     the units of the metrics and of the factor
 Errors    StudyError for a metric that was not measured, or a factor that does not exist
 Source    ours: docs/guide/pictures.md
 """
@@ -38,8 +39,8 @@ def varied_factors(tables: StudyTables) -> dict[str, int]:
 
 
 def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
-    """Return the factor of the horizontal axis: the given one, otherwise the factor with the most levels, where numbers
-    take precedence over words. None means that no factor has two levels.
+    """Return the factor of the horizontal axis: the given factor, or else the one with the most levels. Factors with
+    numeric levels take precedence. None means that no factor is suitable.
     """
     if name is not None:
         matching = [factor for factor in tables.factors if name in (factor, factor.rpartition(".")[2])]
@@ -51,8 +52,8 @@ def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the given metrics, otherwise those of the comparison, otherwise OF_INTEREST, as far as they were measured.
-    The delivery ratio comes first if not all messages were delivered.
+    """Return the given metrics, or else the measured ones of the comparison, or else the measured ones of OF_INTEREST.
+    By default, the delivery ratio comes first if not all messages were delivered.
     """
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in metrics:
@@ -67,7 +68,7 @@ def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> lis
 
 
 def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
-    """Draw one panel. Return the number of lines, of which at most MOST_LINES are drawn."""
+    """Draw one panel, with at most MOST_LINES lines. Return the number of lines before this limit."""
     frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
     frame = frame.astype(dict.fromkeys(("mean", "low", "high"), float))
     numeric = tables.are_numbers(factor)
@@ -114,7 +115,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
 
 
 def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tables: StudyTables, metric: str) -> None:
-    """Mark the required value: the middle of two bounds as a hollow mark, a single bound by its sign."""
+    """Mark the required value: a hollow mark at the middle of two bounds, or ≤ or ≥ at a single bound."""
     for x, configuration in zip(own["x"] + shift, own["configuration"], strict=True):
         ends = tables.claim_bounds.get((int(configuration), metric)) if pd.notna(configuration) else None
         if ends is None:

@@ -2,8 +2,9 @@
 
 Model     A reception is a frame and a node within its reach: with unit_disk a node in range, with sinr a node that
           would detect its preamble on a silent medium. If frames were recorded, the rows of frames.parquet are counted,
-          with bars for each kind of sender. Otherwise, the network's running totals are used: all receptions, and those
-          of frames for the node. They have no senders, and do not include ACKs of the MAC.
+          with a bar for each kind of sender. Otherwise, the bars show the network's running totals: one for all
+          receptions, and one for frames addressed to the node. These totals do not distinguish senders, and do not
+          include ACKs of the MAC.
 Units     shares
 Source    ours: docs/guide/pictures.md
 """
@@ -90,13 +91,14 @@ def _of_totals(samples: pd.DataFrame) -> list[Bar]:
     bars = []
     for prefix, name, words in TOTALS:
         own = network[network.quantity.str.startswith(prefix)]
-        last = own[np.isfinite(own.value)].groupby("quantity").value.max()  # the quantities are running totals
+        # The quantities are running totals, so the maximum is the last value.
+        last = own[np.isfinite(own.value)].groupby("quantity").value.max()
         bars.append(Bar(name, words, {str(key).removeprefix(prefix): int(value) for key, value in last.items()}))
     return bars
 
 
 def _missing(frames: Table | None, radio: type[Radio]) -> str:
-    """Return what the figure would show if the run had recorded its frames."""
+    """Return what the figure would also show if the run had recorded its frames."""
     if frames is not None:
         return ""
     cards = "; on the map, the power and SINR of each host's last frame" if not radio.by_distance else ""

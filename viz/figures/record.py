@@ -95,7 +95,7 @@ class Record:
 
     @property
     def lacking(self) -> str:
-        """An addition to captions of delays if not all messages were delivered. It begins with a space."""
+        """A sentence for captions of delays if not all messages were delivered. It begins with a space."""
         if self.delivery_ratio == 1:
             return ""
         return f" Only {percentage(self.delivery_ratio)} of what was owed was delivered."
@@ -137,8 +137,8 @@ def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """Set up the time axis from 0 to the end of the measurement period. Shade the warm-up and outages of nodes. Return
-    a note.
+    """Set up the time axis from 0 to the end of the measurement period. Shade the warm-up and the outages of nodes.
+    Return a note.
     """
     notes = ""
     if record.warmup_s > 0:
@@ -150,7 +150,7 @@ def time_axis(axes: Any, record: Record) -> str:
 
 
 def _shade_outages(axes: Any, record: Record) -> str:
-    """Draw a band for each time in which a node is down. Return a note."""
+    """Draw a band for each period in which a node is down. Return a note."""
     downs = record.events[record.events.event.isin(["crash", "recover"])]
     count = 0
     for _, own in downs.groupby("node", sort=False):

@@ -1,8 +1,8 @@
 """Draw the figures of one run: buffers, delays, frames on the air, and handoffs.
 
-Model     `run_figures` draws the figures for which the run has data. Buffers and rates are means over 1/200 of the time
-          each. The warm-up and the times in which a node is down are shaded. Delays are those of messages that were
-          broadcast between warmup_s and duration_s.
+Model     `run_figures` draws the figures for which the run has data. Each mean of a buffer or rate covers 1/200 of the
+          time. The warm-up and the periods in which a node is down are shaded. Figures of delays show the messages that
+          were broadcast between warmup_s and duration_s.
 Units     seconds, messages, frames; in runs of processes time units instead of seconds
 Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours:
           docs/guide/pictures.md
@@ -69,7 +69,8 @@ from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
 BINS = 60  # the number of time intervals in the figure of delays over time
-STEPS = 2000  # the number of points of a cumulative distribution: more than a picture has rows of pixels
+# the number of points on the curve of a cumulative distribution, which is larger than the height of a picture in pixels
+STEPS = 2000
 # the figures to which --log-y applies
 LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}
 SHORTEST = 1e-4  # the shortest delay on a logarithmic axis
@@ -91,7 +92,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnF
 
 
 def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> Any:
-    """Return a figure as a matplotlib figure. The default is the first figure for which the run has data."""
+    """Return one figure of a run as a matplotlib figure. The default is the first figure for which the run has data."""
     record = _record(directory)
     there = [figure for figure, _, is_available, _ in FIGURES if is_available(record)]
     if not there:
@@ -120,7 +121,7 @@ def _record(directory: Path) -> Record:
 
 @contextmanager
 def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
-    """Yield the figure of this name, with its title and its note."""
+    """Yield the figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
         title = "Messages waiting for earlier ones"
@@ -187,14 +188,14 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 
 def _buffers(record: Record, kind: str) -> list[str]:
-    """Return the quantities that are buffers of hosts (h) or stations (s) and have samples."""
+    """Return the quantities that have samples and are buffers of hosts (h) or stations (s)."""
     own_buffers = buffers_of(record.manifest, record.kind.buffers)[kind]
     sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
     return [name for name in dict.fromkeys((*BUFFERS, *own_buffers)) if name in sampled]
 
 
 def _together(record: Record, names: list[str]) -> pd.DataFrame:
-    """Return the sum of several buffers at each node, in the form of samples."""
+    """Return the sum of several buffers at each node, in the format of samples."""
     rows = record.samples[record.samples.quantity.isin(names)]
     steps = rows.groupby(["node", "quantity"]).value.diff().fillna(rows.value)
     return rows.assign(value=steps.groupby(rows.node).cumsum())
@@ -256,7 +257,7 @@ def delay_over_time(axes: Any, record: Record) -> str:
     table = pd.DataFrame({"bucket": buckets[inside], "delay": delays[inside]}).groupby("bucket").delay
     x = (np.arange(BINS) + 0.5) * record.end_s / BINS
     for number, (share, label) in enumerate(((0.5, "median"), (0.95, "95 % are below"))):
-        # the line is interrupted where nothing was delivered
+        # The line is interrupted in intervals without deliveries.
         values = table.quantile(share).reindex(range(BINS)).to_numpy()
         axes.plot(x, values, LINES[number], color=COLOURS[number], label=label, marker=".", markersize=3)
     axes.set_ylabel(f"delay ({record.unit})")
@@ -295,7 +296,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how fast a running total grows between its samples."""
+    """Return the rate at which a running total grows between its samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND
@@ -363,7 +364,7 @@ def pending(axes: Any, record: Record) -> str:
 
 
 def delay_parts(axes: Any, record: Record) -> str:
-    """Draw the parts of the delay, whose kinds docs/models/causes.md defines. Return a note."""
+    """Draw the parts of the delay, which docs/models/causes.md defines. Return a note."""
     assert record.stories is not None
     bars = bars_of_run(record.stories, *run_kind(record.manifest).window_ns(record.manifest))
     if not bars:
@@ -373,7 +374,7 @@ def delay_parts(axes: Any, record: Record) -> str:
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:
-    """Return whether messages are held back for causal order."""
+    """Return whether the protocol holds messages back to preserve causal order."""
     promises = manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 

@@ -1,7 +1,8 @@
 """Draw the parts of delays: a bar for each run or level, or a row for each delivery of one message.
 
-Model     Each cause of delay has the same colour in all pictures. Bars follow the path of a message from the sender to
-          the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a lost frame.
+Model     Each cause of delay has the same colour in all pictures. The parts of a bar follow the path of a message from
+          the sender to the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a
+          lost frame.
 Units     shares of the delay; milliseconds, for processes time units
 Source    ours: docs/models/causes.md
 """
@@ -26,7 +27,7 @@ from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
 LEAST_NAMED = 0.14  # a part of a bar shows its name if it is at least this fraction of the bar
 MOST_ROWS = 40
-SECONDS_FROM_NS = 10_000_000_000  # from this length on, the axis is in seconds
+SECONDS_FROM_NS = 10_000_000_000  # If the delay is at least this long, the axis is in seconds.
 DARK = (
     kinds.AIR, kinds.LOST, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW, kinds.RETRANSMISSION,
     kinds.WIRE_QUEUE, kinds.CUT, kinds.DOWN, kinds.OFF_AIR,
@@ -63,7 +64,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
-    """Return two bars: for all deliveries of the measurement period, and for the slowest of them."""
+    """Return two bars: one for all deliveries of the measurement period, and one for the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
     if not deliveries:
         return []
@@ -85,9 +86,7 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """Return a bar for each configuration that has means. The bar shows the mean delay, and how much each part
-    contributes to it in the runs.
-    """
+    """Return a bar for each configuration that has means. It shows the mean delay and the contribution of each part."""
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:
@@ -117,8 +116,8 @@ def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = 
 def draw_waterfall(
     axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
 ) -> str:
-    """Draw a row for each delay, whose parts have the colours of their causes. Each row is relative to its starting
-    time. Return the explanation of a cross, or an empty text if no frame was lost.
+    """Draw a row for each delay, in which each part has the colour of its cause. Each row starts at its own time 0.
+    Return the explanation of a cross, or an empty text if no frame was lost.
     """
     longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
     of_processes = any(name[0] == "p" for name, _ in rows)

@@ -65,8 +65,8 @@ def study_figures(
 ) -> list[DrawnFigure]:
     """Draw all figures for which the study has data into `folder`. Return the files of the first suffix.
 
-    `metrics`, `x`: the metrics for the figure of means, and its factor; the default is what the study compares, over
-    the factor with the most levels.
+    `metrics` and `x` are the metrics and the factor of the figure of means. By default, it shows the compared metrics
+    over the factor with the most levels.
     """
     command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
     with stamping_of(study, command):
@@ -77,10 +77,10 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
-    if is_screening(study):  # the levels of a screening are random, so that their means are meaningless
+    if is_screening(study):  # The levels of a screening are random, so their means are meaningless.
         return drawn
     has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
-    # a picture cannot show all configurations, and showing only the first ones would be arbitrary
+    # A picture cannot show all configurations, and showing only the first ones would be arbitrary.
     if has_many and len(varied) > 2:
         drawn = drawn or _no_effects(tables, folder, look)
         return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
@@ -112,7 +112,7 @@ def study_figure(
     kind: Literal["means", "comparison", "effects", "delays"] = "means",
     width_in: float | None = None,
 ) -> Any:
-    """Return one figure as a matplotlib figure. `metrics` and `x` are as for study_figures."""
+    """Return one figure as a matplotlib figure. For `metrics` and `x`, see `study_figures`."""
     tables, look = study_tables(study), Look(width_in=width_in)
     chosen_metrics = metrics_of_interest(tables, metrics)
     if kind == "comparison":
@@ -143,7 +143,7 @@ def study_figure(
 def _finish(
     figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look
 ) -> DrawnFigure:
-    """Add the title and the caption if they are wanted, and save the figure."""
+    """Add the title and the caption if `look` includes them, and save the figure."""
     _entitle(figure, tables, title, note, look)
     return DrawnFigure(title, save_all(figure, *place, look.suffixes), note)
 
@@ -156,8 +156,8 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """Draw the means at the levels of a factor. If the levels are words, the figure of the comparison shows them
-    already.
+    """Draw the means at the levels of a factor. By default, levels that are words are left out if the study has a
+    comparison, whose figure shows them.
     """
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
@@ -204,8 +204,8 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the buffers that have a figure, with the figure's name and its title. Buffers of plug-ins have their own
-    names.
+    """Return the buffers that have a figure, each with the name and the title of its figure. Plug-ins may have buffers
+    of their own.
     """
     figures = [
         ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
@@ -213,14 +213,16 @@ def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
-        # the name of a plug-in's buffer may be any text, and must become the name of a file
+        # A plug-in may choose any text as the name of a buffer, but the stem must be a valid file name.
         stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])
         figures.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
     return figures
 
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
-    """Return the rows of each configuration with its name, which mentions if the configuration has no mean."""
+    """Return the name and the rows of each configuration. The name of an unstable configuration says that it is
+    unstable.
+    """
     groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
@@ -236,9 +238,7 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
-    """Return a figure of the distribution function of delays, with a step for each percent, or None if no messages were
-    delivered.
-    """
+    """Return a figure of the distribution function of delays, or None if no messages were delivered."""
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
     table = tables.frame(f"tables/{'distribution' if is_whole else 'delays'}")
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
@@ -274,8 +274,8 @@ def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look)
 
 
 def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
-    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration is
-    only named in the legend, because its delays grow over time and therefore have no distribution.
+    """Draw the distribution of one configuration up to the delay `most`, or only its percentiles if `most` is None. An
+    unstable configuration appears only in the legend, because its delays grow over time.
     """
     colour = COLOURS[number % len(COLOURS)]
     if own.empty:
@@ -283,7 +283,7 @@ def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: flo
     elif most is not None:
         x, y = [own.delay_s.iloc[0], *own.delay_s, most], [0.0, *own.share, own.share.iloc[-1]]
         axes.plot(x, y, LINES[number % 4], color=colour, drawstyle="steps-post", label=label, linewidth=1.4)
-    else:  # an older version stored only percentiles
+    else:  # An older version of mobilenet stored only percentiles.
         axes.plot(own.delay_s, own.share, ".", color=colour, label=label)
 
 
@@ -296,7 +296,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
         return (
             f"Share of deliveries that took at most the given time, for n = {tables.replications} replications.{remark}"
         )
-    least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # a host may deliver its own messages immediately
+    least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # A host may deliver its own messages immediately.
     least = SHORTEST_S if pd.isna(least) else least
     what = "deliveries owed" if tables.lost_deliveries else "deliveries"
     if table.delay_s.max() > 50 * least:
@@ -314,8 +314,8 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
 def _buffer(
     tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look
 ) -> list[DrawnFigure]:
-    """Draw the mean over time with its band. A few configurations share one panel; many get one panel each, with the
-    other means in grey.
+    """Draw the mean over time with its band. A few configurations share one panel. Otherwise, each configuration has
+    its own panel, which shows the other means in grey.
     """
     from matplotlib.ticker import MaxNLocator
 

@@ -28,7 +28,7 @@ from .motion import moving_groups
 from .offline import OfflineFigure, elements_in
 from .plane import Plane, inert
 
-MARGIN = 1.05  # the factor by which the bounds are larger than cells and tracks
+MARGIN = 1.05  # The bounds of the map are larger than the cells and tracks by this factor.
 SLIDER_PX = 85  # the height of the time slider at the bottom of the map
 STYLE = """<style>
 .folium-map.leaflet-container { background: #f8f7f3; }
@@ -43,7 +43,7 @@ LEAST_ZOOM = -12  # in a plane without degrees, zoom 0 shows a metre as a pixel
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
-    """Return the map of a run. `tiles`: show streets, which the browser loads from openstreetmap.org."""
+    """Return the map of a run. With `tiles`, the map shows streets, which the browser loads from openstreetmap.org."""
     run = record(folder)
     if tiles:
         require_origin(folder, origin(run.scenario))
@@ -82,7 +82,8 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
     """Return the bounds of all cells and tracks."""
     squares = None if reception is None else reception.squares
-    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the range without obstacles is usually larger
+    # The range without obstacles is usually larger than the actual range.
+    reach_m = MARGIN * run.range_m if squares is None else 0.0
     rims = [] if squares is None else [squares.corners_m()]
     x, y = np.vstack([
         np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m - reach_m, run.stations_m + reach_m, *rims,
@@ -92,6 +93,6 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 
 def _number(root: Element) -> None:
-    """Give all elements the same names each time a run is drawn. The names that folium chooses are random."""
+    """Give all elements the same names each time a run is drawn, because folium chooses random names."""
     for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

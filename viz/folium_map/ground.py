@@ -1,7 +1,7 @@
 """The stationary parts of a folium map: cells, walls, holes, wires, stations, and a heat map of buffers.
 
-Model     Each part is a named feature group of the map. A part that a run lacks has no group. If the radio model uses
-          power, cells are a picture of the best station in each square.
+Model     Each part is a named feature group of the map, which is omitted if the run does not have this part. If the
+          radio model uses power, cells are a picture of the best station in each square.
 Units     metres; buffers in entries
 Source    ours: docs/guide/folium.md
 """
@@ -33,7 +33,8 @@ LABEL = (  # The label of a station is a square in its colour with its name on a
     "<span style='width:12px;height:12px;flex:none;background:{colour};border:2px solid #fff;outline:1px solid"
     " #22303C'></span><span style='background:#ffffffcc;padding:0 2px'>{name}</span></div>"
 )
-VIEW_PX = 700  # the smaller side of a typical window; the heat map is drawn for the zoom at which the run fills it
+# The smaller side of a typical window. The heat map is drawn for the zoom level at which the run fills such a window.
+VIEW_PX = 700
 HEAT_PX = 18
 
 
@@ -52,7 +53,7 @@ def standing_groups(run: Record, plane: Plane, reception: Ground | None) -> list
 
 
 def station_label(run: Record, number: int) -> str:
-    """Return the name of a station as HTML. The name in the record comes first."""
+    """Return the name of a station as HTML, beginning with its name in the record."""
     return _label(run, "station_names", f"s{number}")
 
 
@@ -160,7 +161,7 @@ def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
 
 
 def _entries(run: Record) -> tuple[Floats, Floats, Floats]:
-    """Return the recorded positions of all hosts, and the total number of entries in the host's buffers at each."""
+    """Return all recorded positions of hosts, and the number of entries in the host's buffers at each position."""
     samples = read_coded(run.folder, "samples")
     owner, quantity = samples.column("node").number(run.host_of), samples.column("quantity")
     time_ns, value = samples.numbers("time_ns"), samples.numbers("value")

@@ -1,6 +1,6 @@
 """The moving parts of a folium map: hosts and handoffs on a time line, and all tracks and handoffs.
 
-Model     A host is a point for each time step. Steps in which its place and state do not change share one point. The
+Model     A host is a point for each time step. Steps in which its position and state do not change share one point. The
           length of a step depends on the number of points that a page permits. A handoff appears on the time line when
           it begins, and remains for a while. `All handoffs` shows all of them at any time.
 Units     milliseconds of simulated time on the time line, which begins at 0; metres
@@ -32,12 +32,13 @@ from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
 STEPS = 900  # the maximum number of steps of the time line
-# the maximum number of points for hosts (reached if all of them always move), and the approximate limit for tracks
+# the maximum number of points for hosts, which is reached if all of them always move, and the approximate limit for
+# tracks
 POINTS = 100_000
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
 PLAYED_MS = 60_000  # how long it takes to play the whole run
 LINGER_SHARE = 0.04  # the share of the run for which a handoff stays visible
-GONE = 3.5  # a host counts as absent after this many recording intervals without a position, as on the animated map
+GONE = 3.5  # A host disappears after this many recording intervals without a position, as on the animated map.
 NO_CELL, DOWN = -1, -2
 FIELDS = {
     "host": "host", "from": "from", "to": "to", "at": "began at", "duration": "duration",
@@ -84,8 +85,8 @@ def _step_ms(run: Record) -> int:
 
 
 def states(run: Record) -> list[tuple[Ints, Ints]]:
-    """Return when each host changed its state, in nanoseconds, and the new states: the number of its station, NO_CELL
-    or DOWN.
+    """Return the times in nanoseconds at which each host changed its state, and the new states: the number of its
+    station, NO_CELL or DOWN.
     """
     code = run.event.number({kind: number for number, kind in enumerate(KINDS)})
     host = run.node.number(run.host_of)
@@ -148,7 +149,7 @@ def _rows_of_hosts(run: Record) -> list[slice]:
 
 
 def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
-    """Return at which ticks a host exists: from its first position until one interval after the last one."""
+    """Return whether the host exists at each tick: from its first position until one interval after the last one."""
     own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)
@@ -211,8 +212,8 @@ def _station(run: Record, number: int) -> str:
 
 
 def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the times of the last delivery before and the first one after each handoff that has an interruption, by
-    host and beginning of the handoff.
+    """Return the times of the last delivery before and the first delivery after each handoff with an interruption. The
+    keys are the host and the beginning of the handoff.
     """
     fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
     return {

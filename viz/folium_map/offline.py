@@ -32,7 +32,7 @@ PICTURES = {  # Icons of Leaflet's markers, which its script would otherwise loo
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page. It is the same on each call, because the elements that folium adds during rendering are
+        """Return the page. Each call returns the same page, because the elements that folium adds during rendering are
         removed again.
         """
         elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
@@ -61,7 +61,7 @@ class OfflineFigure(Figure):
 
 
 def elements_in(root: Element) -> list[Element]:
-    """Return an element and everything that it contains, from the outside in."""
+    """Return an element and everything that it contains, outermost elements first."""
     elements = [root]
     for element in elements:
         elements += element._children.values()
@@ -69,7 +69,7 @@ def elements_in(root: Element) -> list[Element]:
 
 
 class _Inside(Element):
-    """A script or a style. Its text is not used as a template, because scripts may contain braces."""
+    """A script or a style. Its text is not used as a template, because it may contain braces."""
 
     def __init__(self, code: str, tag: str) -> None:
         super().__init__()
@@ -80,8 +80,8 @@ class _Inside(Element):
 
 
 def code_of(url: str) -> str | None:
-    """Return the script or the style at a URL, with everything that it would load, or None if it is not in viz/vendor.
-    The host and the version in the URL are ignored.
+    """Return the script or the style at a URL, including everything that it would load, or None if it is not in
+    viz/vendor. The host and the version in the URL are ignored.
     """
     name = re.sub(r"-\d[\d.]*\d(?=\.)", "", PurePosixPath(urlsplit(url).path).name)
     if name == IN_FOLIUM:

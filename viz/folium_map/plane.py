@@ -18,7 +18,7 @@ from mobilenet.world.tracks.projection import Origin, to_earth
 from ..map.data import origin
 from ..map.record import Floats, harmless_text
 
-METRES, DEGREES = 2, 7  # decimal places; both are about a centimetre
+METRES, DEGREES = 2, 7  # decimal places; both correspond to about a centimetre
 
 
 class Plane(NamedTuple):
@@ -44,7 +44,7 @@ class Plane(NamedTuple):
 
 
 def inert(text: object) -> str:
-    """Return a text from outside as HTML that folium does not read as a template."""
+    """Return an external text as HTML that folium does not interpret as a template."""
     return html.escape(harmless_text(text)).replace("{", "&#123;").replace("}", "&#125;")
 
 

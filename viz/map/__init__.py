@@ -23,7 +23,7 @@ from .page import page
 
 def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> int:
     """Write the map of a run. Return its size in bytes. An existing file is replaced when the new one is complete.
-    `frames_in`: the folder of frames.parquet, if the run itself has none.
+    `frames_in` is the folder of frames.parquet, if the run directory does not contain this file.
     """
     read_manifest(run)
     losses = frames_in is not None

@@ -1,9 +1,9 @@
 """The TCP connections of real software, for the cards of a map.
 
-Model     A page contains at most MOST connections, those with the most bytes. Throughput is a mean over 1/BINS of the
-          run.
+Model     A page contains at most MOST connections, those with the most bytes. Each value of the throughput is a mean
+          over 1/BINS of the run.
 Units     seconds, bytes; bytes per second
-Shapes    `rates` of each connection begins at the bin `first`
+Shapes    The `rates` of each connection begin at the bin `first`
 Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md
 """
@@ -24,7 +24,7 @@ BINS = 200
 
 
 def connections(run: Record, end_s: float) -> dict[str, Any]:
-    """Return all connections, and the numbers of each node's connections."""
+    """Return all connections, and for each node the numbers of its connections."""
     every = connections_in(run.folder)
     largest = sorted(every, key=lambda one: -one.carried)[:MOST]
     edges = np.linspace(0, max(end_s, 1e-9) * SECOND, BINS + 1)

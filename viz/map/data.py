@@ -4,9 +4,9 @@ Model     The document contains all positions (rounded to a centimetre), all han
           broadcasts and deliveries, which messages.py adds. For buffers, it contains the largest value in each bin of
           time, with as many bins as VALUES permits.
 Units     centimetres in tracks, nanoseconds for moments, otherwise the unit at the end of each name
-Shapes    tracks: hosts one after the other. Host i has tracks.count[i] positions, at the consecutive moments of
-          `moments_ns` from tracks.first[i] on, or at the moments in tracks.moment. x_cm and y_cm have the first
-          position, and then differences
+Shapes    tracks: one host after another. Host i has tracks.count[i] positions, either at consecutive moments of
+          `moments_ns` from tracks.first[i] on, or at the moments in tracks.moment. x_cm and y_cm contain the first
+          position, followed by differences
 Errors    RunError, see record.py
 Source    ours: docs/guide/maps.md
 """
@@ -48,8 +48,8 @@ def document(
     hosts: int = 0,
     is_live: bool = False,
 ) -> dict[str, Any]:
-    """Return the document. `hosts`: the number of hosts, which may be larger than in the record; `is_live`: the
-    explanations of delays are loaded later.
+    """Return the document. `hosts` may be larger than the number of hosts in the record. If `is_live`, the explanations
+    of delays are loaded later.
     """
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
@@ -158,7 +158,7 @@ PARTS = {  # intervention -> the part of the network that the map marks
 
 
 def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the interventions on links and stations, and the impairments of hosts, in order of time."""
+    """Return the interventions on links and stations, and the impairments of hosts, in chronological order."""
     marked = []
     for one in _list(scenario.get("interventions")):
         if not isinstance(one, dict) or _number(one.get("at_s")) is None:
@@ -210,8 +210,8 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 
 def interval_ns(run: Record) -> float:
-    """Return the usual interval between two recorded positions of a host. A longer interval without a position means
-    that the host has left.
+    """Return the usual interval between two recorded positions of a host. If a host has no position for much longer, it
+    has left.
     """
     moments = np.unique(run.places.time_ns)
     apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
@@ -257,7 +257,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
 
 
 def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
-    """Return the largest value of each owner's step function in each bin, one owner after the other."""
+    """Return the largest value of each owner's step function in each bin, for one owner after another."""
     place = owner * bins + np.minimum((time_ns / SECOND / bin_s).astype(np.int64), bins - 1)
     order = np.lexsort((np.arange(len(place)), time_ns, place))
     place, value = place[order], np.clip(np.rint(value[order]), 0, 65_535).astype(np.int64)
@@ -274,8 +274,8 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) -> dict[str, Any]:
-    """Return the losses in the whole network between its sampling times: the lost share of the pairs (frame, receiver
-    in range).
+    """Return, for each interval between samples, the share of all pairs of a frame and a receiver in range that was
+    lost.
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero(node.among(["network"]) & np.isin(quantity.codes, list(names.values())))

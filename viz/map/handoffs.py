@@ -1,8 +1,8 @@
 """The handoffs and other events that a map contains completely, as columns.
 
-Model     A handoff lasts from handoff_start to the handoff_end of the same session. A session that is opened before
-          that supersedes it. It begins at the station of the last confirmed session. Its interruption lasts from the
-          last delivery before its beginning to the first one after its end, as in metrics.json.
+Model     A handoff lasts from handoff_start to the handoff_end of the same session, unless another session is opened
+          before that and supersedes it. It begins at the station of the last confirmed session. Its interruption lasts
+          from the last delivery before its beginning to the first delivery after its end, as in metrics.json.
 Units     nanoseconds; -1 if there is no such time or number
 Errors    Events that do not match are left out, and the verifier reports the reason
 Source    mobilenet/metrics/mobile.py; ours: docs/guide/maps.md
@@ -25,8 +25,8 @@ CAUSES = ("cell", "recovery", "reinit")
 
 
 def map_events(run: Record) -> dict[str, Any]:
-    """Return every row of events.parquet except broadcasts and deliveries, in order. `about`: the host on which a
-    station gave up.
+    """Return every row of events.parquet except broadcasts and deliveries, in order. If a station gave up a host,
+    `host` is that host.
     """
     kind = run.event.number({name: i for i, name in enumerate(KINDS)})
     rows = np.flatnonzero(kind >= 0)
@@ -103,7 +103,7 @@ def _count(details: dict[str, Any], key: str) -> int:
 
 
 def _interruptions(run: Record, rows: list[dict[str, Any]]) -> None:
-    """Add the last delivery before each handoff and the first one after it."""
+    """Add the times of the last delivery before each handoff and the first delivery after it."""
     delivered = run.event.rows("deliver")
     host = run.node.number(run.host_of)[delivered]
     order = np.argsort(host, kind="stable")

@@ -18,7 +18,7 @@ from .record import harmless_text
 
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
-    """Return the page. `folder`: a run directory with the record so far; `live`: generation, row, now_ns, token, name
+    """Return the page for the record so far in `folder`. `live` contains the keys generation, row, now_ns, token, name
     and curves.
     """
     data = document(folder, DELIVERIES, None, hosts, is_live=True)

@@ -60,7 +60,7 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
 
 
 def is_causal(run: Record) -> bool:
-    """Return whether the run promises causal order, because only then may a host have to wait for other messages."""
+    """Return whether the run promises causal order. Otherwise, a host never has to wait for other messages."""
     promises = run.manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 
@@ -91,7 +91,9 @@ def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozens
 
 
 def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int) -> tuple[Ints, int]:
-    """Return the codes of the sampled messages in order of broadcast, and k if every k-th message was selected."""
+    """Return the codes of the sampled messages in order of broadcast, and a number k: every k-th message was
+    selected.
+    """
     every = 1
     while True:
         wanted_ids = set(ids[::every].tolist())

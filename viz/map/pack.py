@@ -17,7 +17,7 @@ TYPES = {"u8": "<u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f
 
 
 def pack_column(values: Any, kind: str) -> dict[str, str]:
-    """Return a packed column. The numbers must fit the type."""
+    """Return a packed column of numbers, which must fit the type `kind`."""
     column = np.asarray(values)
     if kind[0] != "f" and len(column):
         limits = np.iinfo(TYPES[kind])

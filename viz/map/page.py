@@ -91,7 +91,7 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
     style = re.sub(r"/\*.*?\*/", "", vendor.text("leaflet.css"), flags=re.DOTALL)
     return PAGE % {
         "leaflet": vendor.text("leaflet.js"),
-        "leaflet_style": re.sub(r"url\((?!#)[^)]*\)", "none", style),  # removes the icons of unused controls
+        "leaflet_style": re.sub(r"url\((?!#)[^)]*\)", "none", style),  # This removes the icons of unused controls.
         "style": "\n".join(_text(name) for name in STYLES),
         "code": "\n".join(_text(name) for name in SCRIPTS),
         "options": f"{{...{json.dumps(options)}, crs: {crs}}}",

@@ -5,7 +5,7 @@ Model     This requires model: sinr. Power and best station are computed from th
           hosts received. If there are more than LINKS, only the last one of each host in each `every_s` is shown.
 Units     metres, whole centimetres, whole dBm below zero, tenths of a dB; moments in milliseconds, rounded up
 Shapes    power: rows from south to north; `below_dbm[i]` and `best[i]` are 255 where no station is received.
-          Walls: `corners` of each ring, `rings` of each building; positions as differences, all in one column
+          Walls: `corners` of each ring, `rings` of each building; one column of positions, stored as differences
 Errors    If the scenario or the file of walls cannot be read, neither power nor walls are shown
 Source    ours: docs/guide/maps.md
 """
@@ -32,15 +32,15 @@ from .record import Record
 
 SIDE_M = 4.0
 SQUARES = 250_000
-ASKED = 4_000_000  # the maximum number of squares times stations
+ASKED = 4_000_000  # the maximum product of the number of squares and the number of stations
 AROUND_M = 40.0  # the margin around walls, hosts and stations
 LINKS = 100_000
 NOTHING = 255
 
 
 class Squares(NamedTuple):
-    """The best station in each square, from south to north. `best` and `below_dbm` are NOTHING where no station is
-    received.
+    """The best station in each square, from south to north. `best` and `below_dbm` are NOTHING in squares without
+    reception.
     """
 
     x_m: float

@@ -28,7 +28,7 @@ from mobilenet.scenario.yaml_reader import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LONGEST_TEXT = 200  # the maximum length of a name from outside; a longer name is cut and ends with "…"
+LONGEST_TEXT = 200  # the maximum length of an external name; a longer name is cut and ends with "…"
 # A position farther away than half the Earth's circumference is invalid. Centimetres then fit into 32 bits.
 FARTHEST_M = 20_000_000.0
 
@@ -43,8 +43,8 @@ class Places:
     y_m: Floats
 
     def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
-        """Return positions by linear interpolation. Before the first recorded position, and after the last one, a host
-        is at that position. Hosts without positions have NaN.
+        """Return positions by linear interpolation. A host is at its first recorded position before that time, and at
+        its last one afterwards. Hosts without positions have NaN.
         """
         unit = (
             1_000
@@ -88,7 +88,7 @@ class Record:
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
-        """Return the details of an event beyond its columns, or an empty object if they cannot be read."""
+        """Return the details of an event that have no column, or an empty object if they cannot be read."""
         try:
             value = json.loads(self.detail[row] or "{}")
         except ValueError:
@@ -97,7 +97,7 @@ class Record:
 
 
 def record(folder: Path, hosts_there: int = 0) -> Record:
-    """Open a run directory. `hosts_there`: the minimum number of hosts."""
+    """Open a run directory. The record contains at least `hosts_there` hosts."""
     manifest = read_manifest(folder)
     run_kind(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
@@ -130,8 +130,8 @@ def read_frames(folder: Path) -> Table | None:
 
 
 def harmless_text(text: object) -> str:
-    """Return a text from outside as one short line without control characters and without characters that change the
-    direction of writing.
+    """Return an external text as one short line without control characters and without characters that change the
+    writing direction.
     """
     line = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c
@@ -148,7 +148,7 @@ def _places(folder: Path, data: Table, host: Ints) -> Places:
         raise RunError(f"{folder / 'positions.parquet'}: a time is negative")
     own = np.flatnonzero(host >= 0)
     order = own[np.lexsort((time_ns[own], host[own]))]
-    last = np.ones(len(order), dtype=bool)  # keeps the later one of two positions at the same time
+    last = np.ones(len(order), dtype=bool)  # Keep the later one of two positions at the same time.
     last[:-1] = (host[order][1:] != host[order][:-1]) | (time_ns[order][1:] != time_ns[order][:-1])
     order = order[last]
     return Places(host[order], time_ns[order], x[order], y[order])

@@ -1,7 +1,7 @@
 """Explain where the messages of the slowest deliveries spent their time, if the run recorded its causes.
 
-Model     The delay of a delivery is divided into intervals, one for each cause. A page explains at most MOST intervals,
-          those of the slowest deliveries, and states that other deliveries are not explained.
+Model     The delay of a delivery is divided into intervals, one for each cause. A page explains only the slowest
+          deliveries, with at most MOST intervals, and states that other deliveries are not explained.
 Units     milliseconds since the broadcast
 Shapes    `of`: message -> host -> intervals [begin, length, kind, sentence, whether the message waited for another one]
 Errors    RunError for tables that cannot be read
@@ -23,14 +23,14 @@ MOST = 20_000
 
 
 def stories(run: Record, most: int = MOST) -> dict[str, Any]:
-    """Return the colours of all causes, and the explanations of delays, with at most `most` intervals."""
+    """Return the colours of all causes, and explanations of delays with at most `most` intervals."""
     has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
     return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     run_stories = recorded_stories(run.folder)
-    # the map shows the messages that programs report, and the record does not show which frames carried them
+    # The map shows the messages that programs report, but the record does not show which frames carried them.
     if run_stories.record.of_datagrams:
         return {}
     words = Words(run_stories.record, run_stories.protocol)

@@ -14,8 +14,8 @@ from .study import study_page
 
 
 def draw(directory: Path, out: Path) -> int:
-    """Write the report of a run or a study. Return its size in bytes. Raise RunError or StudyError for any other
-    directory.
+    """Write the report of a run or a study. Return its size in bytes. Raise RunError or StudyError if the directory is
+    neither.
     """
     page, name = (study_page, "STUDY") if is_study(directory) else (run_page, "RUN")
     with whole_file(out, (".html", ".htm")) as partial, stamping_of(directory, normal_command("report", name)):

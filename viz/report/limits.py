@@ -44,7 +44,9 @@ ONE_RUN = (
 
 
 def limits_of(runs: Iterable[Path]) -> list[str]:
-    """Return what the models of these runs leave out, as far as their scenarios can be read. Radios come first."""
+    """Return what the models of these runs leave out, beginning with the radios. Runs whose scenarios cannot be read
+    are skipped.
+    """
     radios, others = set[str](), dict[str, None]()
     for run in runs:
         with suppress(RunError):

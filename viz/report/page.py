@@ -1,6 +1,6 @@
 """The layout of all reports: the verdict, the answer in words, numbers, figures, and how to repeat the work.
 
-Model     Every external text passes through `text`. Figures are SVG images, so scripts in them do not run. The page
+Model     Every external text is escaped by `text`. Figures are SVG images, so scripts in them do not run. The page
           makes no requests and has no scripts.
 Source    ours: docs/guide/pictures.md
 """
@@ -22,7 +22,7 @@ Section = tuple[str, str]  # heading, HTML
 
 
 def text(value: object) -> str:
-    """Return a text as escaped HTML on one line, of limited length, and with its own direction of writing."""
+    """Return a text as escaped HTML on one line, with limited length and an isolated writing direction."""
     words = str(value)
     if len(words) > LONGEST:
         words = words[:LONGEST] + f"… ({len(words) - LONGEST:,} more characters)"
@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """Return the text with invisible characters spelled out, because some of them change the direction of writing."""
+    """Return the text with invisible characters spelled out, because some of them change the writing direction."""
     return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
@@ -64,7 +64,7 @@ def details(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-# figures that answer the question of a study; they have the full width of the page
+# These figures answer the question of a study, so they have the full width of the page.
 BROAD = ("curve", "means", "comparison")
 
 
@@ -80,7 +80,7 @@ def pictures(drawn: Iterable[DrawnFigure]) -> str:
 
 
 def embedded_page(html: str, title: str) -> str:
-    """Return a complete page of mobilenet in a frame of this page."""
+    """Return an HTML frame that contains a complete page of mobilenet."""
     inside = html.replace("&", "&amp;").replace('"', "&quot;")
     return f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>'
 

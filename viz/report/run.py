@@ -30,7 +30,7 @@ CHECK = ("property", "answer", "question", "explanation")
 
 
 def run_page(directory: Path) -> str:
-    manifest_of(directory)  # raises an error before anything is drawn
+    manifest_of(directory)  # Raise an error before anything is drawn.
     run = Run(directory)
     manifest, kind = run.manifest, run_kind(run.manifest)
     words = PROPERTIES | manifest.get("own_checks", {})
@@ -38,7 +38,7 @@ def run_page(directory: Path) -> str:
         (check, verdict.answer, words.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
     ]
-    # drawn first, because the map takes the most memory
+    # The map is made first, because it takes the most memory.
     moving = map_page(document(directory)) if kind.look == "map" else ""
     with scratch_folder("report") as folder:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))

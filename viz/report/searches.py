@@ -47,8 +47,8 @@ def capacity_answer(directory: Path) -> str | None:
 
 
 def command_again(directory: Path) -> str | None:
-    """Return the command of the search that made this directory, from the folder around it, or None for another
-    study.
+    """Return the command of the search that made this directory, as called from the parent folder. Return None for any
+    other study.
     """
     made_by = next(filter(None, (_own(directory, name) for name in ANSWERS)), None)
     if made_by is None:
@@ -62,7 +62,7 @@ def command_again(directory: Path) -> str | None:
 
 
 def _own(directory: Path, name: str) -> Provenance | None:
-    """Return the provenance of an answer that is about the runs of this directory, or None."""
+    """Return the provenance of an answer about the runs in this directory, or None."""
     file = directory / name
     provenance = read_provenance(file) if file.is_file() else None
     return provenance if provenance is not None and provenance.inputs == inputs_of(directory) else None

@@ -156,7 +156,7 @@ def _counts(verdicts: Counter[str], failed: int) -> str:
 
 
 def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = False) -> str:
-    """Return one row for each configuration and metric. `names`: add the names of metrics as in files."""
+    """Return one row for each configuration and metric. With `names`, add the names that metrics have in files."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),
@@ -222,7 +222,7 @@ def _answer(
 
 
 def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
-    """Return a list with each metric, and below it an entry for each level and combination of the other factors."""
+    """Return a list of metrics, each with an entry for every level and combination of the other factors."""
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
     parts = []

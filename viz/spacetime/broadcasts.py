@@ -1,6 +1,6 @@
-"""Find the broadcasts that a recorded message carries, from the record or from the value of a program's message.
+"""Find the broadcasts that a recorded message carries, from the record or from the contents of a program's message.
 
-Model     A pair of whole numbers in a program's message is the name of a broadcast, if a broadcast of this name was
+Model     A pair of whole numbers in a program's message is the name of a broadcast, if a broadcast with this name was
           made before the message was sent
 Shapes    Each row of messages.parquet has a tuple of names such as h1:0
 Source    ours: docs/guide/programs.md

@@ -45,7 +45,7 @@ def draw(
     called: dict[str, str] | None = None,
 ) -> list[int]:
     """Write the picture as SVG, PNG or PDF, according to the suffix of the target. Return the rows of `messages` that
-    are arrows in it. `called`: the scenario's names of nodes.
+    have an arrow. `called` contains the names of nodes in the scenario.
     """
     drawn_messages = messages_to_show(messages, events, window)
     with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
@@ -71,7 +71,7 @@ def compose(
         left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
     )
     _frame(axes, nodes, levels, window, names)
-    figure.canvas.draw()  # fixes the positions of texts
+    figure.canvas.draw()  # This fixes the positions of texts.
     labels = Labels(axes)
     width = _ms(window.end_ns, window)
     for node, level in levels.items():
@@ -140,9 +140,8 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
 
 
 def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Draw bands from the beginning of each session to its confirmation, from there to the beginning of the next
-    session, and from a crash to the recovery. Return the kinds of bands. After a recovery, a session may begin later or
-    not at all.
+    """Draw a band for each unconfirmed session, each confirmed session, and each period in which the host is down or
+    not a member. Return the kinds of bands.
     """
     kinds = set()
     changes = ("join", "handoff_start", "handoff_end", "crash", "recover", "leave")
@@ -202,12 +201,12 @@ def _style(row: Any) -> tuple[str, str]:
 
 
 def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
-    """Draw all arrows with their labels. Return how many arrows have no label because there would be too many
-    labels.
+    """Draw all arrows with their labels. Return the number of arrows that are not labelled because there are too
+    many.
     """
     width, many = _ms(window.end_ns, window), len(messages) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
-    # where the latest label for each path began, and the number of its groups
+    # for each path, the beginning of the latest group of arrows, and the number of that group
     last: dict[tuple[Any, ...], tuple[float, int]] = {}
     for row in messages.itertuples():
         colour, line = _style(row)
@@ -244,9 +243,7 @@ def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: W
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """Write the kind of a message and the broadcasts that it carries (for a program, those that it names). Several
-    messages may share the label.
-    """
+    """Write the kind of a message and the broadcasts that it carries. Several messages may share the label."""
     names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
     if names:
@@ -270,13 +267,13 @@ def _label(
         px, py = x + along * (x2 - x), y + along * (y2 - y)
         if 0 <= px <= width:
             places += [(px + beside, py, "left", "center"), (px - beside, py, "right", "center")]
-    if places:  # otherwise the arrow begins before the window
+    if places:  # Otherwise, the arrow begins before the window.
         labels.write(text, places, colour)
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Draw dots for deliveries and stars for broadcasts: all of them on the host's line, and on other lines only those
-    of messages in the picture. Return which of the two occur.
+    """Draw dots for deliveries and stars for broadcasts. Lines of other nodes show only messages in the picture. Return
+    whether the picture contains "deliver", "broadcast" or both.
     """
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])
@@ -292,7 +289,7 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
                 markeredgecolor="#000000",
                       markeredgewidth=0.6, markersize=10 if star else 5, zorder=7 if star else 6)  # fmt: skip
             if groups and x - groups[-1][0] < 0.035 * width:
-                if row.message not in groups[-1][1]:  # the host delivers its own broadcast at the same time
+                if row.message not in groups[-1][1]:  # The host delivers its own broadcast at the same time.
                     groups[-1][1].append(row.message)
             else:
                 groups.append((x, [row.message]))

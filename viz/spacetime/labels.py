@@ -1,4 +1,4 @@
-"""Place labels without overlaps. A label gets the first free position from its list, or is omitted.
+"""Place labels without overlaps. A label is placed at the first free position in its list, or omitted.
 
 Model     Labels and areas that must stay free (lanes, bands) are boxes in pixels. The layout of the axes must be final
           before labels are placed.
@@ -12,12 +12,13 @@ from typing import Any
 
 from ..style import plain
 
-APART_PX = (5.0, 1.5)  # the minimum distances: horizontal, so that two words are not read as one, and vertical
+# the minimum distances between labels: horizontal, so that two words are not read as one, and vertical
+APART_PX = (5.0, 1.5)
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
 class Labels:
-    """All labels of one picture."""
+    """Places the labels of one picture."""
 
     def __init__(self, axes: Any) -> None:
         self._axes = axes
@@ -29,7 +30,7 @@ class Labels:
         self.texts: list[Any] = []
 
     def keep_free(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Keep this area free of labels. It is given in units of the axes."""
+        """Keep this area, in units of the axes, free of labels."""
         (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
         self._taken.append((x0, y0, x1, y1))
 

@@ -20,7 +20,7 @@ ARROWS: tuple[tuple[str, Any, str], ...] = (
     (ACKNOWLEDGEMENT, "-", "acknowledgement"), (ACKNOWLEDGEMENT, "--", "acknowledgement, wired"),
 )  # fmt: skip
 
-MARKS = {  # The marks of losses, by the reception outcomes of mobilenet/network/radio/frame.py.
+MARKS = {  # The mark of a lost message for each reception outcome in mobilenet/network/radio/frame.py.
     "collision": "x", "never_attempted": "+", "preamble_missed": "1", "half_duplex": "2", "random": "X",
     "bit_errors": "P", "receiver_down": "s", "out_of_range": "D", "link_cut": "|",
 }  # fmt: skip
@@ -33,8 +33,8 @@ def mark(outcome: str) -> str:
 def legend(
     figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
 ) -> Any:
-    """Draw the legend. `styles`: colours and line styles of arrows; `happened`: which of deliver and broadcast occur;
-    `bands`: which of session, handoff, down and no member occur.
+    """Draw the legend. `styles` contains colours and line styles of arrows, `happened` can contain "deliver" and
+    "broadcast", and `bands` can contain "session", "handoff", "down" and "not a member".
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -2,11 +2,11 @@
 
 Model     A window is about one host. It contains every recorded message to or from the host, and every message between
           stations that names it. Application messages on wires are included if the host delivers them within the
-          window. The nodes are the host, and those that send or receive one of these messages.
+          window. The nodes are the host and all senders and receivers of these messages.
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
-Errors    WindowError for an unknown handoff, message, crash or host; the error lists what exists and what to request
-          instead
+Errors    WindowError for an unknown handoff, message, crash or host; the error lists the existing ones and suggests
+          what to request instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
           Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """
@@ -25,14 +25,15 @@ from .broadcasts import broadcasts_carried
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 210_000_000  # the time shown before and after a moment
 AFTER_A_BROADCAST_NS = 150_000_000  # the time shown after a broadcast that is never delivered
-PRINTED_NS = 500  # because moments are printed in microseconds
+PRINTED_NS = 500  # the rounding error of moments that are printed in microseconds
 MOST_NAMED = 8  # the maximum number of hosts in an error message
-# Matches the error of simulation/plugin_failure.py: the host that failed, or whose message a station was handling.
+# Matches the error of simulation/plugin_failure.py. The groups are the host that failed and the host whose message a
+# station was handling.
 AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d+))")
 
 
 class WindowError(Exception):
-    """The window cannot be shown. The message is one line for users."""
+    """Raised if a window cannot be shown. The message is one line for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each session that was begun and confirmed, in order of beginning: node, session, begin_ns,
-    end_ns, cause.
+    """Return one row for each session that was begun and confirmed, in order of beginning, with the columns node,
+    session, begin_ns, end_ns and cause.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
     ends = events[events.event == "handoff_end"][["time_ns", "node", "session"]]
@@ -144,7 +145,7 @@ def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
 
 def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
     try:
-        at = round(float(what) * SECOND)  # raises ValueError for nan
+        at = round(float(what) * SECOND)  # This raises ValueError for nan.
     except (ValueError, OverflowError):
         raise WindowError(f"{what}: expected handoff:N, crash:N, message:h3:5, or seconds of simulated time") from None
     if not 0 <= at <= last + PRINTED_NS:
@@ -185,8 +186,8 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
 
 
 def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
-    """Return the default moment, and its host: the error that ended the run early, or else the first handoff, crash or
-    broadcast (of `host`, if given), or else the beginning. The moment has the notation of window_around.
+    """Return the default moment and its host. The moment is the error that ended the run early, or else the first
+    handoff, crash or broadcast (of `host`, if given), or else the beginning, in the notation of window_around.
     """
     own = events if host is None else events[events.node == host]
     if ended_by is not None:
@@ -221,14 +222,14 @@ def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Windo
     partners = set(inside[direct].sender) | set(inside[direct].receiver)
     passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
     its = inside.carried.map(lambda own: not set(window.messages).isdisjoint(own)).astype(bool)
-    if its.any():  # show the complete path of the selected messages over wires, and how they reached the host
+    if its.any():  # Show the complete path of the selected messages over wires, and how they reached the host.
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | passed_on]
 
 
 def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> list[str]:
     """Return the nodes from top to bottom: the station that the host leaves, the host, the station that it joins, and
-    the others by number.
+    the other nodes by number.
     """
     own = events[(events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end"])]
     before = own[(own.time_ns < window.begin_ns + LEAST_MARGIN_NS) & (own.event != "handoff_start")].station.dropna()

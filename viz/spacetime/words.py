@@ -1,7 +1,7 @@
 """Explain each name in a space-time diagram in one short line.
 
-Model     Outcomes and kinds of messages are explained if they occur in the picture and their names are not clear by
-          themselves
+Model     Outcomes and kinds of messages are explained if they occur in the picture and their names are not
+          self-explanatory
 Source    mobilenet/network/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes,
           Sens (2020)
 """
@@ -30,7 +30,7 @@ RECEIVED = "An arrow ends where its message was received, even if the receiver i
 
 
 def legend_lines(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
-    """Return up to two lines: one explains kinds of messages, the other explains reasons for losses."""
+    """Return up to two lines: one explains kinds of messages, and the other explains why messages were lost."""
     lines = []
     entries = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
     if entries:

@@ -33,7 +33,7 @@ def text(name: str) -> str:
 
 
 def style(name: str) -> str:
-    """Return a style sheet that contains its icons and fonts as data, so that it loads nothing."""
+    """Return a style sheet with its icons and fonts embedded as data, so that it loads nothing."""
     return re.sub(
         r"url\(['\"]?([\w.-]+\.(?:png|woff2))['\"]?\)", lambda match: f"url({data_url(match[1])})", text(name)
     )

@@ -1,6 +1,4 @@
-"""Build archives for tests: small ones with arbitrary content, valid or invalid, and archives that the command itself
-makes.
-"""
+"""Build archives for tests, either with the command or as small valid or invalid files with arbitrary content."""
 
 from __future__ import annotations
 
@@ -69,8 +67,8 @@ def zip_files(
     more: Mapping[str, bytes] | None = None,
     listed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an archive that contains `files`, followed by `more`, with correct checksums. `listed` replaces parts of
-    the file list.
+    """Write an archive that contains `files` with correct checksums, followed by `more`. `listed` replaces parts of the
+    file list.
     """
     document = json.loads(checksums(files, versions())) | (listed or {})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
@@ -80,6 +78,6 @@ def zip_files(
 
 
 def unzip(path: Path) -> dict[str, bytes]:
-    """Return all files except checksums.json."""
+    """Return all files in the archive except checksums.json."""
     with zipfile.ZipFile(path) as file:
         return {name: file.read(name) for name in file.namelist() if name != CHECKSUMS}

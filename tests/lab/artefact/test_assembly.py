@@ -1,4 +1,6 @@
-"""Tests of the contents of an archive and of refused studies. Making an archive twice must give the same bytes."""
+"""Tests of the contents of archives, of studies that cannot be archived, and of identical bytes when an archive is made
+twice.
+"""
 
 from __future__ import annotations
 
@@ -107,8 +109,8 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_ro_crate_validator_accepts_an_archive(crate: Path) -> None:
-    """The archive meets every requirement of RO-Crate 1.3. It leaves out some recommendations, because only the authors
-    can follow them.
+    """The archive meets every requirement of RO-Crate 1.3. It ignores some recommendations that only the authors can
+    follow.
     """
     problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
@@ -188,7 +190,7 @@ SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: bes
 
 
 def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
-    """The test runs in this process, because none of the steps from the claims file to the check needs Spark."""
+    """The test runs in this process. No step from the claims file to the check needs Spark."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
@@ -221,7 +223,7 @@ def test_without_a_clone_the_installed_packages_are_listed(
 def test_archive_metadata_state_the_versions_behind_the_tables(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tables may have been made with other versions than those in the environment that makes the archive."""
+    """The versions that made the tables may differ from the versions that make the archive."""
     before = assembly.versions() | {"commit": "0123456789ab"}
     monkeypatch.setattr(assembly, "versions", lambda: before)
     pack(tmp_path, study.path)

@@ -75,9 +75,7 @@ def many(target: Path) -> None:
 
 
 def many_unlisted(data: bytearray) -> None:
-    """Make the end record claim that the file list is longer than the limit, although the list contains only two
-    files.
-    """
+    """Make the end record claim that the file list exceeds the limit, although the list contains only two files."""
     struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
 
 
@@ -248,7 +246,9 @@ def test_bad_or_clashing_file_names_in_archives_are_rejected() -> None:
 
 
 def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> None:
-    """The plug-in would create a file if it ran. Its checksums are correct, so it would run with permission."""
+    """The plug-in would create a file if it ran. Only the missing permission prevents that, because its checksums are
+    correct.
+    """
     make_gossip(tmp_path)
     files, mark = pack(tmp_path, "gossip", archive="right.zip"), tmp_path / "mark"
     plug_in = "studies/gossip/configurations/c000/gossip.py"

@@ -1,5 +1,5 @@
-"""Tests that archives made here are reproduced on a real Spark, even with an empty home directory and without the
-settings of this environment.
+"""Tests that archives are reproduced on a real Spark, even with an empty home directory and without the settings of
+this environment.
 """
 
 from __future__ import annotations

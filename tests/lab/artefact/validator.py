@@ -1,8 +1,8 @@
 """Run roc-validator, the validator of RO-Crates, without network access.
 
-Model     The rules are part of the validator. It downloads only the JSON-LD context, which is also part of the package
-          rocrate. The context is put into the cache of the validator under its address, and with --offline the
-          validator reads it only from there.
+Model     The rules are part of the validator, but it downloads the JSON-LD context. The package rocrate contains the
+          same context, which is put into the cache of the validator under its address. With --offline, the validator
+          reads only the cache.
 Source    https://github.com/crs4/rocrate-validator
 """
 

@@ -1,4 +1,4 @@
-"""Check whether the verifier calls any correct run violated. The command runs and judges scenarios that use all keys.
+"""Run and judge random scenarios that use all keys, to check that the verifier does not call a correct run violated.
 
     python -m tests.lab.campaign --seeds 0:3000 --out campaign --workers 2
 

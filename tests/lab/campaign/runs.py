@@ -1,8 +1,8 @@
 """Draw, run and judge the scenarios of a campaign in separate processes, with one scenario for each seed.
 
 Model     The scenario of each seed (scenarios.py) is run, and the run is judged from its directory. The result is one
-          line of results.jsonl. Seeds that have a line there are not run again, so a stopped campaign can continue, and
-          its seeds can be divided among several commands. A directory is kept if the verdict on its run is not valid.
+          line of results.jsonl. Seeds that already have a line are skipped, so a stopped campaign can continue, and its
+          seeds can be divided among several commands. The directory of a run is kept if its verdict is not valid.
 Units     CPU seconds
 Source    ours: docs/validation/trust.md
 """
@@ -60,7 +60,7 @@ def _judge(seed: int, folder: Path) -> dict[str, Any]:
 
 
 def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[str, Any]]:
-    """Yield the results of the seeds that are not yet in results.jsonl, in the order in which they complete."""
+    """Yield the results of seeds that are not yet in results.jsonl, in order of completion."""
     place.mkdir(parents=True, exist_ok=True)
     path = place / "results.jsonl"
     done = {result["seed"] for result in results(place)}

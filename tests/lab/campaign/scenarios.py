@@ -1,6 +1,6 @@
 """Draw a scenario from a seed. Any key of a scenario may be drawn.
 
-Model     The world is small: the stations are close enough to affect each other, and there are a dozen hosts. All other
+Model     The area is small: the stations are close enough to affect each other, and there are a dozen hosts. All other
           values are drawn from the schema (values.py). Keys that the loader rejects are removed until it accepts the
           scenario. The duration, and after it the number of hosts, is then reduced until the run has at most the given
           number of events. Events at given times are drawn last, so that they lie within the run. The deadline is the
@@ -32,8 +32,8 @@ from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
 WILD = 0.03  # Fraction of scenarios with many non-default keys. The verdict on such a scenario is often unknown.
-FEW = 0.015  # In all other scenarios, this fraction of the keys of a group is drawn.
-SHARES = (0.05, 0.1, 0.2)  # In a scenario with many non-default keys, one of these fractions of the keys is drawn.
+FEW = 0.015  # Fraction of the keys of a group that is drawn in all other scenarios.
+SHARES = (0.05, 0.1, 0.2)  # Possible fractions of the keys that are drawn in a scenario with many non-default keys.
 RADIO_SHARE = 0.02  # With more keys at an extreme value, no node would receive any frames.
 # An extreme value of any of these keys can silence a radio.
 LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")
@@ -100,8 +100,8 @@ def _repair(document: Document, folder: Path) -> AnyScenario:
 
 
 def _take_out(document: Document, line: str) -> bool:
-    """Remove the key that an error names, a key that it is compared with, or the group that contains it. Return False
-    if there is nothing to remove.
+    """Remove the key that an error names, another key in a rejected comparison, or the group that contains the key.
+    Return False if there is nothing to remove.
     """
     match = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
     if match is None:
@@ -259,7 +259,7 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 def _add_silences(random: Random, document: Document) -> None:
     """With probability 1/2, set `expiry_s`, so that stations give up hosts after a long silence. Such a scenario also
-    loses frames and acknowledgements, and records its frames or messages.
+    loses frames and acknowledgements, and its run records frames or messages.
     """
     if random.random() < 0.5:
         return

@@ -1,4 +1,4 @@
-"""Tests a small part of the campaign: the verifier must not call a correct run violated."""
+"""Tests that the verifier does not call a correct run violated in a small part of the campaign."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def ns(time: Decimal | str) -> int:
 
 
 def node_of(log: list[LoggedEvent]) -> dict[int, str]:
-    """Return the name of each node by module ID, from the modules that the first event creates."""
+    """Return the name of each node by module ID, as created in the first event."""
     (network, *nodes) = log[0].of("MC")
     assert (network["n"], network["cm"]) == ("Net", "1") and all(one["pid"] == network["id"] for one in nodes)
     letters = {"host": "h", "accessPoint": "s", "process": "p"}
@@ -49,7 +49,7 @@ def node_of(log: list[LoggedEvent]) -> dict[int, str]:
 
 
 def hops_of(log: list[LoggedEvent]) -> Counter[tuple[str, str, int, int | None, str, int]]:
-    """Count the sends in the log by sender, receiver, send and arrival time, class and bytes."""
+    """Count the sends in the log by sender, receiver, send time, arrival time, class and size in bytes."""
     nodes, ends = node_of(log), {event.message: event for event in log if event.message >= 0}
     hops: Counter[tuple[str, str, int, int | None, str, int]] = Counter()
     for event in log:

@@ -1,4 +1,4 @@
-"""Tests that a reader of the published grammar finds the recorded numbers in result files for OMNeT++."""
+"""Tests that a reader based on the published grammar finds the recorded numbers in result files for OMNeT++."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_a_study_can_be_exported_as_an_omnetpp_experiment(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
 def test_levels_that_are_not_valid_file_names_can_be_exported(levels: list[str], tmp_path: Path) -> None:
-    """A level can be too long for a file name, contain a separator, or differ from another one only in case."""
+    """A level can be too long for a file name, contain a separator, or differ from another level only in case."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert done.returncode == 0, done

@@ -34,7 +34,7 @@ from tests.lab.export.radiotap_reader import OUTCOMES, Sniffed, sniff
 
 PAGE = ROOT / "docs" / "guide" / "radio-capture.md"
 KNOWN = ["record.messages=true", "record.causes=true"]
-RUNS = {  # overrides of first.yaml
+RUNS = {  # overrides of the keys of first.yaml
     "first": [],
     "known": KNOWN,
     "tcp": ["protocol.name=tcp_flooding", *KNOWN],
@@ -47,7 +47,7 @@ Make = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return a function that makes a run of RUNS on the first call, and returns the same run on later calls."""
+    """Return a function that makes each run of RUNS only once, and returns the same run on later calls."""
     place = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
@@ -276,9 +276,7 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_pcap_export_does_not_trust_large_tables(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Only the beginning and the end of a large table are verified by checksums, so the export has to check the values
-    itself.
-    """
+    """Checksums protect only the beginning and the end of a large table, so the export must check the values itself."""
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"
     data = pq.read_table(path)
@@ -308,8 +306,8 @@ def tshark(capture: Path, *words: str) -> str:
 @pytest.mark.programs
 @pytest.mark.parametrize("name", RUNS)
 def test_wireshark_reads_a_capture_as_mobilenet_wrote_it(name: str, make: Make) -> None:
-    """Wireshark reports no malformed frames and counts the same frames of each class. At the rates of 802.11, it also
-    computes the same airtime.
+    """Wireshark reports no malformed frames and counts the same number of frames in each class. At the rates of 802.11,
+    it also computes the same airtime.
 
     Wireshark computes the airtime from rate and length, without the 6 us extension of an ERP-OFDM frame.
     """

@@ -1,4 +1,4 @@
-"""Kill every command that writes files, together with all its processes, at random moments, and then call the command
+"""Kill every command that writes files, together with all its processes, at random moments. Then call the command
 again.
 
     python -m tests.lab.kills --seed 1 --times 20 [name ...]
@@ -30,9 +30,7 @@ from .trials import Trials, call
 
 
 def load_modules() -> None:
-    """Import all modules before a process is forked, so that a kill interrupts the work of the command and not its
-    imports.
-    """
+    """Import all modules before a process is forked. Kills then interrupt the command itself, and not its imports."""
     for module in walk_packages(mobilenet.__path__, "mobilenet."):
         if not module.name.endswith("__main__") and ".bench" not in module.name:
             import_module(module.name)
@@ -47,7 +45,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="moments for each command [20]")
     parser.add_argument("--inputs", type=Path, help="folder in which the inputs are kept for the next call")
     options = parser.parse_args()
-    # Without the commit, files stay the same even if the clone changes during the test.
+    # Hide the Git clone, so that files stay the same even if it changes during the test.
     os.environ["GIT_DIR"] = os.devnull
     load_modules()
     problems = 0

@@ -12,7 +12,7 @@ CLAIMS = ("explain new/claims.md",)
 
 
 class Command(NamedTuple):
-    words: str  # arguments of a command that writes to `new`, unless it replaces existing files
+    words: str  # arguments of the command, which writes to `new` unless it replaces existing files
     readers: tuple[str, ...] = ()  # commands that read the files that a killed command has left
     is_slow: bool = False  # whether the command starts Spark or takes more than a few seconds
 

@@ -1,4 +1,4 @@
-"""Tests that kill a few of the commands a few times. `python -m tests.lab.kills --seed 1 --times 20` kills all of
+"""Tests that kill some of the commands a few times. `python -m tests.lab.kills --seed 1 --times 20` kills all of
 them.
 """
 

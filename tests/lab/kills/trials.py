@@ -39,13 +39,13 @@ from mobilenet.scenario.yaml_reader import parse
 from .commands import Command
 
 MARK = "MOBILENET_KILLS"  # environment variable of all processes of a trial
-ENDS_WITHIN_S = 20.0  # time allowed for processes that outlive the group, such as those of Spark
+ENDS_WITHIN_S = 20.0  # the time after which processes that outlive the group, such as those of Spark, must have ended
 LONGEST_S = 240.0
 ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up to three attempts.
 # The names of these files depend on how the runs are divided into tasks, which changes after an interruption.
 PARTS = "measured/"
 TIMED = "manifest.json"  # The wall time in this file may be equal in two calls by chance.
-OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # Python writes these caches next to plug-ins.
+OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # Python writes these cache files next to plug-ins.
 
 
 class Call(NamedTuple):
@@ -58,10 +58,10 @@ class Call(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """Holds the results of undisturbed calls."""
+    """The results of undisturbed calls, with which the results after a kill are compared."""
 
     call: Call
-    files: dict[str, str]  # name -> digest, or "" if the content differs between calls
+    files: dict[str, str]  # file name -> digest, or "" if the content differs between undisturbed calls
     contents: dict[str, bytes]
     file_moments_s: list[float]
 

@@ -22,7 +22,7 @@ PATIENCE_S = 180.0
 
 
 class Server:
-    """Runs the command in a process, as a user would start it."""
+    """Runs `mobilenet live` in a process, as a user would start it."""
 
     def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -82,7 +82,7 @@ class Talk:
                 return message
 
     def since(self, generation: int = 0) -> dict[str, Any]:
-        """Ask for all states from the beginning of the run."""
+        """Request all states from the beginning of the run."""
         return self.ask("since", generation=generation, row=0)
 
     def play_to(self, time_s: float, speed: float | str = "max") -> dict[str, Any]:

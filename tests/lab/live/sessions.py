@@ -2,8 +2,8 @@
 
     python -m tests.lab.live.sessions --count 200
 
-Model     Each session has one stream of draws. Its actions depend only on this stream, so a session can be repeated.
-          Finally, the session plays to the end, and `mobilenet run` runs its scenario. Both must have the same events,
+Model     All actions of a session depend only on its random stream, so a session can be repeated. At the end, the
+          session plays to the end of the run, and `mobilenet run` runs its scenario. Both must have the same events,
           samples and verdict.
 Source    ours: docs/guide/live.md
 """
@@ -100,7 +100,7 @@ def play(seed: int, scenario: str) -> LiveSession:
 
 
 def repeats(live: LiveSession, folder: Path) -> mobilenet.Run:
-    """Run the scenario of a session, and raise AssertionError unless this run equals the session."""
+    """Run the scenario of a session, and raise AssertionError if this run differs from the session."""
     run = live.save(folder / "run")
     assert run.manifest["fingerprint"] == live.fingerprint
     outcome = live.outcome

@@ -1,6 +1,4 @@
-"""Tests of the estimated effect of an intervention, from real runs of the same worlds with and without the
-intervention.
-"""
+"""Tests of the estimated effect of an intervention, from real runs of the same worlds with and without it."""
 
 from __future__ import annotations
 
@@ -45,13 +43,14 @@ def wait_for(job: Job) -> Job:
 @pytest.mark.long
 def test_a_sentence_gives_the_delay_that_a_crash_caused(desk: Desk) -> None:
     desk.session.play(29)
-    desk.session.do("crash", host="h5")  # This crash is after the period for which the effect is estimated.
+    desk.session.do("crash", host="h5")  # This crash is after the period on which the effect is measured.
     job = wait_for(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
     difference_of = {each["metric"]: each for each in job.result["differences"]}
     delay, itself = difference_of["delivery_delay_mean_s"], difference_of["delivery_delay_mean_there_s"]
     assert delay["pairs"] == itself["pairs"] == 6
-    assert 0 < delay["low"] < delay["high"] < itself["low"]  # The host that is down has the longest delay.
+    # The delay increases more at the crashed host than on average.
+    assert 0 < delay["low"] < delay["high"] < itself["low"]
     assert job.text.startswith(
         "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without the"
         " intervention (95 % intervals):"
@@ -100,7 +99,7 @@ def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
         (0, "h3", "join", "s1", None),
         (1, "h3", "handoff_end", "s0", None),
         (2, "h1", "leave", None, None),
-        (3, "h2", "broadcast", None, "h2:1"),  # not counted, because it is before the intervention
+        (3, "h2", "broadcast", None, "h2:1"),  # This broadcast does not count, because it is before the intervention.
         (4, "h0", "crash", None, None),
         (5, "h2", "broadcast", None, "h2:2"),
         (6, "h0", "handoff_end", "s1", None),  # After the crash, h0 is in another cell.
@@ -121,7 +120,7 @@ def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
     itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
     assert outcome(events, crash, 10) == whole | itself | cell
     assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 10) == whole | {CELL[0]: 3.0, CELL[1]: 1.0}
-    leave = OfHost(at_s=2, do="leave", host="h1")  # The cell of h1 counts although h1 leaves it at this time.
+    leave = OfHost(at_s=2, do="leave", host="h1")  # The last cell of h1 counts, although h1 leaves at this time.
     assert outcome(events, leave, 10)[CELL[0]] == (1 + 4 + 3) / 3
     alone = OfHost(at_s=4, do="crash", host="h1")  # h1 is not in a cell.
     assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}

@@ -1,4 +1,4 @@
-"""Tests that every row on the card of a built-in protocol has a description, and that every description is used."""
+"""Tests that every row on the cards of built-in protocols has a description, and that every description is used."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import mobilenet
 from mobilenet.lab.live.player import MOST_BEHIND_S, TURN_S, Player
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
-PIECES_S = 3 * TURN_S  # tolerance for a slow step
+PIECES_S = 3 * TURN_S  # the tolerance for slow steps, in seconds
 
 
 def nobody(at_once: bool) -> bool:
@@ -53,7 +53,8 @@ def test_a_speed_change_takes_effect_at_the_current_time() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # The second before the change counts at the earlier speed.
+    # The second before the change was played at the earlier speed.
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)
 
 
 @pytest.mark.long
@@ -86,4 +87,5 @@ def test_a_refused_state_is_resent_even_while_the_run_is_paused(refused: int) ->
     with playing(on_state) as player:
         wait_for(player.ask(player.send_state))
         time.sleep(1)
-    assert refused < len(calls) <= refused + 2  # There may be one call at the beginning, before the state is requested.
+    # There may be one more call at the beginning, before the state is requested.
+    assert refused < len(calls) <= refused + 2

@@ -41,8 +41,8 @@ def desk() -> Iterator[Desk]:
 
 
 def across_the_crash(run: mobilenet.Run) -> bool:
-    """Return whether a message from before the crash of h1 and one from after the crash violate the order of h1's
-    messages.
+    """Return whether a message that h1 sent before its crash and one that it sent after the crash violate the order of
+    its messages.
 
     After a crash, the program numbers its messages from 0 again, so it does not preserve this order.
     """
@@ -113,7 +113,7 @@ def test_the_live_page_plays_a_real_time_run(tmp_path: Path) -> None:
             page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
             words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
             offered = set(window.value(words))
-            # The page offers these actions because they are possible in real time.
+            # The page offers these actions, which are possible in real time.
             assert {"Crash", "Recover"} <= offered
             virtual = {"Step to the next", "Add a host", "what effect did it have?", "Broadcast", "Continue from here"}
             assert not offered & virtual

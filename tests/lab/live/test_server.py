@@ -135,7 +135,7 @@ def test_listeners_choose_their_pace_but_see_actions_at_once(served: Server) -> 
     times_ns = [
         [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
     ]
-    assert times_ns[0] == times_ns[1]  # The slow client also receives all deliveries.
+    assert times_ns[0] == times_ns[1]  # The slow client receives all deliveries, too.
 
 
 @pytest.mark.long
@@ -153,7 +153,7 @@ def test_a_live_run_waits_while_a_client_views_the_past(talk: Talk, served: Serv
     going = talk.until_state(lambda one: one["is_playing"])
     assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
     talk.ask("hold", on=True)
-    talk.ask("play", speed="max")  # The run resumes, because the client that plays no longer holds it.
+    talk.ask("play", speed="max")  # The client that plays releases its hold, so the run resumes.
     talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
     talk.ask("hold", on=False)
 
@@ -176,11 +176,11 @@ def test_a_slow_listener_does_not_slow_the_run(talk: Talk) -> None:
     talk.ask("pace", states_per_s=0.1)
     began_s = time.monotonic()
     talk.play_to(20, 50)
-    assert time.monotonic() - began_s < 10  # takes 0.4 s on a fast machine
+    assert time.monotonic() - began_s < 10  # This takes 0.4 s on a fast machine.
 
 
 class Slow(Page):
-    """A client that is sometimes too slow to receive a state."""
+    """A client that is sometimes not ready to receive a state."""
 
     def __init__(self) -> None:
         Listener.__init__(self)
@@ -300,7 +300,7 @@ def test_the_live_page_requires_the_token_host_and_origin(served_to_all: Server)
     assert refusal(base)[0] == 403
     assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
     assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
-    # the headers that a browser sends through ssh -L 9000:127.0.0.1:PORT
+    # These are the headers that a browser sends through ssh -L 9000:127.0.0.1:PORT.
     forwarded = {"Host": "localhost:9000", "Origin": "http://localhost:9000"}
     with urllib.request.urlopen(urllib.request.Request(served_to_all.url, headers=forwarded)) as answer:
         assert answer.status == 200
@@ -404,7 +404,8 @@ def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> N
         assert "error" not in replies[-1]
         errors = [reply["error"] for reply in replies if "error" in reply]
         assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
-        assert len(errors) <= 3  # at most one error for each second in which the thousand commands were handled
+        # There is at most one error for each second in which the thousand commands were handled.
+        assert len(errors) <= 3
         assert len(replies) - len(errors) <= 301
 
 

@@ -1,4 +1,4 @@
-"""Tests that a live session is equivalent to a run: after any interventions, running its scenario gives the same
+"""Tests that a live session is equivalent to a run: after any interventions, a run of its scenario has the same
 events.
 """
 
@@ -299,7 +299,8 @@ def test_joining_or_leaving_twice_is_rejected(live: LiveSession, what: str, othe
     if what == "join":
         live.play(6)
         live.do("join", host="h3")
-    for time_s in (live.now_s, 9):  # At first, the change is only requested. Later, it has been executed.
+    # At the first time, the change is only requested. At the second time, it has been executed.
+    for time_s in (live.now_s, 9):
         live.play(time_s)
         with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):
             live.do(what, host="h3")

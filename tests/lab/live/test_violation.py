@@ -1,5 +1,5 @@
 """Tests that a run pauses at the event that violates a property, and that the verifier finds the same violation in the
-whole run.
+complete run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_a_violation_pauses_the_live_run_at_its_event(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_diagram_shows_the_violation_until_the_user_moves_it() -> None:
-    """One client plays until the run pauses, and the other follows it frame by frame. Both have the same diagram."""
+    """One client plays until the run pauses, and the other follows it frame by frame. Both see the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
         with closing(flood("--bug")) as live:

@@ -219,7 +219,7 @@ def test_the_live_page_requests_message_holders_only_once(window: Window) -> Non
     page.until(f"{LIVE}.learn(0)")
     asked = window.value("asked")
     assert window.value(f"{APP}.run.messages.label(0)") in asked
-    # The page requests each message only once, even if it needs the holders of the message repeatedly.
+    # The page requests each message only once, even if it needs the holders of the message several times.
     assert len(asked) == len(set(asked))
 
 
@@ -306,7 +306,8 @@ def test_a_violation_pauses_the_live_page_and_is_explained(violating: Server) ->
         page.evaluate(f"{links}[0].click()")
         assert "overtook" in words
         row = window.value(f"{LIVE}.state.violation.row")
-        assert f"at {window.now_s():.6f} s (event {row})" in words  # time and event at which the run paused
+        # The text contains the time and the event at which the run paused.
+        assert f"at {window.now_s():.6f} s (event {row})" in words
 
 
 def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:

@@ -54,7 +54,7 @@ def test_the_live_page_updates_messages_and_speed_after_a_seek(served: Server) -
         window.button("Back to now")
         page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
         assert window.value(f"{LIVE}.state.speed") == 4
-        # While the number of holders is unknown, the bar stays empty.
+        # The bar stays empty while the number of holders is unknown.
         page.evaluate(
             f"{{ {LIVE}.isPartial = true; window.ask = {LIVE}.ask; {LIVE}.ask = () => new Promise(() => 0); }}"
         )

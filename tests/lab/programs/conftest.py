@@ -1,4 +1,4 @@
-"""Fixtures: a folder with all sample programs, in which those in C are compiled, and the first program of the guide."""
+"""Fixtures: a folder with all sample programs, including compiled C programs, and the first program of the guide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    for file in SAMPLES.glob("*.*"):  # leaves out binaries that were compiled in the clone
+    for file in SAMPLES.glob("*.*"):  # This skips binaries that were compiled in the clone.
         shutil.copy(file, folder)
     if shutil.which("cc") is not None:
         for source in folder.glob("*.c"):

@@ -1,5 +1,5 @@
-"""Check which compilers for the samples in other languages are installed. Tests of missing languages are skipped,
-unless the environment requires them.
+"""Check which of the languages of the samples are installed. Tests of missing languages are skipped, unless an
+environment variable requires them.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def write(folder: Path, values: dict[str, Any]) -> Path:
 
 
 def play(path: Path, out: str = "run", **how: Any) -> Run:
-    """Run a scenario with permission for its code, and write the run to a directory next to it."""
+    """Run a scenario with permission to execute its code, and write the run to a directory next to it."""
     return run(path, out=path.parent / out, allow_code=True, **how)
 
 
@@ -79,7 +79,7 @@ def answering(folder: Path, code: str, **more: Any) -> Path:
 
 
 def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None, **more: Any) -> Path:
-    """Write a scenario whose processes run this program. The program promises only agreement. Return the path of the
+    """Write a scenario whose processes run this program, which promises only agreement. Return the path of the
     scenario.
     """
     (folder / "node.py").write_text(program)

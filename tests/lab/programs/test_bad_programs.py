@@ -1,6 +1,4 @@
-"""Tests that any fault of a program is reported in one line and ends the run in time, without leaving a process
-behind.
-"""
+"""Tests that any fault of a program ends the run in time with a one-line error, without leaving a process behind."""
 
 import json
 import os
@@ -134,8 +132,8 @@ for _ in range(2):  # an answer in pieces, each of them in time
 
 @pytest.mark.long
 def test_a_slowly_read_and_answered_event_has_one_deadline(tmp_path: Path) -> None:
-    """The input exceeds the capacity of a pipe. The program reads it late and answers late, and both delays count
-    towards one deadline.
+    """The input exceeds the capacity of a pipe. The program both reads it and answers it late, and one deadline covers
+    both delays.
     """
     (tmp_path / "late.py").write_text(
         "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"

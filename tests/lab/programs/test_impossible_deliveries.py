@@ -1,5 +1,5 @@
-"""Tests that the verdict is unknown, neither valid nor violated, if a message is delivered that the network cannot have
-carried.
+"""Tests that the verdict is unknown, neither valid nor violated, if a program delivers a message that the network
+cannot have carried.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of nodes with their own clock. If a node cannot fulfil a promise in virtual time, the verdict is unknown, not
+"""Tests of nodes with their own clock. If a node cannot keep a promise in virtual time, the verdict is unknown, not
 violated.
 """
 

@@ -1,6 +1,4 @@
-"""Tests that the verifier finds the bug that is planted in the sample of each language, and names the property that the
-bug violates.
-"""
+"""Tests that the verifier finds the planted bug in the sample of each language, and names the violated property."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Tests of programs that run as processes on each network, with the suspicions of the failure detector."""
+"""Tests of programs that run as processes on each kind of network, and receive the suspicions of the failure
+detector.
+"""
 
 import json
 import re

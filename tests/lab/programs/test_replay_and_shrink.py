@@ -41,7 +41,7 @@ def test_a_deterministic_program_behaves_the_same_twice(tmp_path: Path) -> None:
     status, output = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert (
         status == 4 and "both runs have the same events, and every program wrote the same lines" in output
-    )  # The verdict is unknown, because messages are not delivered.
+    )  # The verdict is unknown, because some messages are not delivered.
 
 
 KEYS_IN_ANY_ORDER = """
@@ -146,7 +146,7 @@ def test_shrink_minimizes_a_violation_in_a_plug_in_class(tmp_path: Path) -> None
 
 
 def test_shrink_drops_references_to_removed_hosts(tmp_path: Path) -> None:
-    """If churn or interventions still named a removed host, the scenario would be refused."""
+    """A scenario whose churn or interventions name a removed host would be refused."""
     lie = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
@@ -169,8 +169,8 @@ def test_shrink_rejects_a_run_without_a_violation(tmp_path: Path) -> None:
 
 
 def lies_as_h3_recovers(folder: Path) -> Path:
-    """Write a scenario with five hosts. The fourth host crashes and reports a false delivery when it recovers, and the
-    other hosts are not needed.
+    """Write a scenario with five hosts. Only the fourth host matters: it crashes, and reports a false delivery when it
+    recovers.
     """
     lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
     outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
@@ -220,7 +220,7 @@ def test_shrink_picks_the_spacetime_window_of_a_violation(explanation: str, opti
 
 
 class Rare:
-    """A search for a fault that occurs only with exactly two hosts and never in the first 20 seeds."""
+    """A search for a fault that occurs only with exactly two hosts, and not in the first 20 seeds."""
 
     is_over, events, explanation = False, pd.DataFrame(), ""
 

@@ -1,5 +1,5 @@
-"""Tests that an algorithm gives the same run as a class and as a program. The tests cover every language that is
-installed on this machine.
+"""Tests that an algorithm produces the same run as a class and as a program, in every language that is installed on
+this machine.
 """
 
 import shutil

@@ -1,5 +1,5 @@
-"""Tests of programs that consist of several files and folders. Such a run can be repeated from its own directory,
-wherever the directory is.
+"""Tests of programs that consist of several files and folders. Their runs can be repeated from the run directory, even
+after it has been moved.
 
 Source    ours: docs/guide/programs.md
 """

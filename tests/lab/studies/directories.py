@@ -37,9 +37,7 @@ def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s:
 
 
 def of_runs(values: dict[tuple[int, str], dict[int, float]]) -> pd.DataFrame:
-    """Return a table with a row for each configuration and replication, and a column for each metric. Findings are
-    computed from such tables.
-    """
+    """Return a table with a row for each configuration and replication, and a column for each metric."""
     flat = {(c, r, metric): value for (c, metric), own in values.items() for r, value in own.items()}
     return pd.Series(flat, dtype=float).unstack().rename_axis(["configuration", "replication"])
 
@@ -56,7 +54,7 @@ def manifests(place: Path) -> dict[Path, int]:
 
 
 def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
-    """Kill a command that uses one worker, and its Java process, as soon as `runs` runs are complete. Return the
+    """Kill a command with one worker, including its Java process, as soon as `runs` runs are complete. Return the
     manifests of these runs.
     """
     process = subprocess.Popen(

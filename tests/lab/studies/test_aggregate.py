@@ -1,5 +1,5 @@
-"""Tests that compare tables with a slow aggregation of the same run directories, which is written with pandas from the
-definitions.
+"""Tests that compare tables with a slow aggregation of the same run directories, which computes them from the
+definitions with pandas.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
 
-# Use these options for sessions and clusters. By default, Java would spend time on compiling for long runs.
+# With these options, Java starts faster, because it does not spend time on compiling for long runs.
 OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}
 
 NOTEBOOK = f"""

@@ -104,7 +104,7 @@ def test_a_factorial_report_states_the_setting_that_matters(tmp_path: Path) -> N
     store = make(Study.load(file), tmp_path / "out")
     page = study_page(store.path)
     assert "Which setting matters most?" in page and "lossy with interval_s 3" in page
-    assert not (store.path / "effects.csv").exists()  # A report does not write other files.
+    assert not (store.path / "effects.csv").exists()  # A report does not write any other files.
     write_effects(store.path, study_effects(store.path, list(store.study.factors), ["delivery_delay_mean_s"], 0.95))
     assert len((store.path / "effects.csv").read_text().splitlines()) == 4
     assert set(StudyFrames(store.path).effects.metric) >= {"delivery_delay_mean_s", "messages_sent_per_delivery"}

@@ -1,4 +1,4 @@
-"""Tests of comparisons that could mislead a reader. Sentences, tables and figures must not favour a configuration that
+"""Tests that comparisons do not mislead readers: sentences, tables and figures must not favour a configuration that
 loses deliveries.
 """
 
@@ -53,7 +53,7 @@ NAMES = LevelNames({})
 
 @pytest.fixture(scope="module")
 def factorial(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Return a study with two factors. One of them is the loss of the radio, which reduces deliveries."""
+    """Return a study with two factors. One of them is the loss of the radio, which reduces the number of deliveries."""
     values = {
         "scenario": str(GOSSIP), "factors": {"wireless.loss": [0, 0.4], "workload.payload_bytes": [100, 200]},
         "replications": {"min": 3}, "set": {"duration_s": 8, "hosts.count": 8, "protocol.settings.times": 1},

@@ -20,7 +20,7 @@ from mobilenet.parameters import ScenarioError
 from tests.conftest import ROOT, SCENARIOS
 
 SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
-ALIKE = (  # These are left out, because they are like repair_against_tcp, repair_sparse and repair_elsewhere.
+ALIKE = (  # These studies are left out, because they resemble repair_against_tcp, repair_sparse and repair_elsewhere.
     "repair_standing",
     "repair_walking",
     "repair_load",

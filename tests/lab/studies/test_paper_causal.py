@@ -1,4 +1,4 @@
-"""Tests of the comparison between results and the numbers printed in the causal paper. Complete runs are not
+"""Tests of the comparison between results and the numbers printed in the causal paper. The complete experiments are not
 repeated.
 """
 

@@ -1,5 +1,5 @@
 """Tests of the statements of the reliable broadcast paper. Each check must pass on some invented results and fail on
-others. Some checks use a real run.
+others. Some tests use a real run.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def counts(
 
 
 def as_printed() -> Runs:
-    """Return results of eight processes for which nearly all statements of the paper are true. They include results for
-    statements about other sizes.
-    """
+    """Return results of eight processes for which nearly all statements of the paper are true."""
     table = {
         (FREE, V): row(2.9, 14, 7, acks=7), (FREE, A): row(2.0, 14, 7, acks=7), (FREE, D): row(2.5, 21),
         (T0, V): row(12, 14, 7, 1, 6), (T0, A): row(6.3, 13, 7, acks=6), (T0, D): row(2.5, 10),
@@ -116,7 +114,7 @@ def now(experiment: str, protocol: str, n: int = N, **values: float) -> Change:
 
 
 def another(way: str, experiment: str, protocol: str, kind: str, process: int, number: int) -> Change:
-    """Return a change that sets how many messages of a kind a process has sent or received."""
+    """Return a change that sets how many messages of a kind a process has sent (`way` is "sent") or received."""
     return lambda runs: getattr(runs.counted[experiment, protocol, N], way)[kind].__setitem__(process, number)
 
 
@@ -222,8 +220,7 @@ FALSE_BY: dict[str, Change] = {
     "random_messages_all": now(RANDOM, V, messages=13),
     "random_messages_dpath": now(RANDOM, V, messages=13),
 }
-# For each statement about other sizes, a change that makes the statement true. Without the change, the statement is
-# false.
+# Each change makes a statement about other sizes true. Without the change, the statement is false.
 TRUE_BY: dict[str, Change] = {
     "all_above_vcube": now(FREE, A, latency=3.0),
     "all_above_dpath": now(FREE, A, latency=2.6),
@@ -276,7 +273,8 @@ def test_statements_on_sizes_that_were_not_run_are_not_checked() -> None:
     assert judge_statement(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
     answer = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
     assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", answer)
-    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # There are no results for 8 processes to compare with.
+    # There are no results for 8 processes with which these could be compared.
+    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})
     assert judge_statement(CHECKS["all_grows_by_copies"], alone, [16], [16]) == (
         "not checked",
         "not checked for n = 16",

@@ -125,7 +125,7 @@ def test_the_setting_that_loses_messages_is_not_called_better(lossy: Store) -> N
         pairs.append([sum(own[key] for key in keys) / len(keys) / 1e9 for own in slow])
     means = np.mean(pairs, axis=0)
     assert [finding["common_mean"], finding["common_baseline_mean"]] == pytest.approx(means, rel=1e-9)
-    # The mean is over all deliveries of the level, and not only over the common ones.
+    # The mean covers all deliveries of the level, and not only the common ones.
     assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)
 
 
@@ -191,7 +191,7 @@ def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[flo
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
-    """Yield the verdict in words on a level whose metric is clearly lower than the metric of the baseline."""
+    """Yield the verdict in words on a level whose value of the metric is clearly lower than that of the baseline."""
     values = {
         (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
         (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},

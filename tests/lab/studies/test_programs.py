@@ -1,5 +1,5 @@
-"""Tests of studies of programs on Spark. Such studies work as for any other protocol, and a program that is missing on
-a worker is reported.
+"""Tests of studies of programs on Spark. They work like studies of other protocols, and report a program that is
+missing on a worker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the bounds of a mean. These bounds take into account outcomes that have not occurred in any run."""
+"""Tests of the bounds of a mean, which take into account outcomes that have not occurred in any run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_unseen_share_shrinks_with_more_runs(n: int, k: int) -> None:
 
 @given(runs, st.integers(0, ENOUGH))
 def test_the_unseen_share_agrees_with_clopper_pearson(n: int, k: int) -> None:
-    """With this share, the probability of seeing k or fewer outcomes is half the error."""
+    """With this share, the probability of k or fewer occurrences is half the error."""
     q = unseen(n, min(k, n), ERROR)
     if 0 < q < 1:
         seen = math.fsum(math.comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(k % ENOUGH + 1))

@@ -1,6 +1,4 @@
-"""Tests of resumed studies. A resumed study reuses a result from its directory only if the result is complete and
-passes a check.
-"""
+"""Tests that a resumed study reuses a result from its directory only if the result is complete and passes a check."""
 
 from __future__ import annotations
 
@@ -80,7 +78,7 @@ def test_a_scenario_smuggled_into_a_study_is_rejected_unexecuted(tmp_path: Path)
     (begun / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
         run(file, begun)
-    # The study has not used the configuration yet, so the configuration may be replaced.
+    # The study has not used this configuration yet, so the configuration may be replaced.
     (begun / "runs" / "c000-r0001").rmdir()
     assert run(file, begun).done == 2
     assert not mark.exists()
@@ -124,7 +122,7 @@ def test_a_study_rewrites_truncated_configurations(left: str, tmp_path: Path) ->
 def test_a_study_ignores_runs_of_another_scenario(finished: Result, study_file: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "mixed"))
     shutil.rmtree(path / "runs" / "c001-r0002")
-    # This run has the same seed as the replaced run, but another loss.
+    # This run has the same seed as the run that it replaces, but another loss.
     shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")
     assert run(study_file, path).failed == []
     assert tables_of(path) == tables_of(finished.store.path)
@@ -172,7 +170,7 @@ def test_sufficiently_precise_configurations_get_no_more_runs(tmp_path: Path) ->
     result = run(file, out, standings.append)
     n = pd.read_csv(out / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
-    whole = tables_of(out)  # When the study resumes, its first rounds must not use the results of later rounds.
+    whole = tables_of(out)  # The first rounds of a resumed study must not use the results of later rounds.
     run(file, out)
     assert tables_of(out) == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]

@@ -119,7 +119,7 @@ def test_endless_growth_is_distinguished_from_a_settled_level() -> None:
     settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
     assert not may_grow(growing) and not may_grow(settled)
-    two = np.array([0.66, 0.57])  # slopes of a level whose backlog really grows
+    two = np.array([0.66, 0.57])  # These are slopes of a level whose backlog really grows.
     assert not grows(two) and may_grow(two)
     assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
     alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # These slopes are significant with any number of runs.
@@ -136,7 +136,7 @@ def test_the_kaplan_meier_estimate_agrees_with_a_hand_count() -> None:
 
 def test_repeated_looks_at_equal_configurations_rarely_mislead() -> None:
     alarms, claimed = alarms_of_looks(30)
-    assert claimed <= 0.05 < alarms  # A p value is valid for only one look.
+    assert claimed <= 0.05 < alarms  # A p-value is valid for only one look.
 
 
 def test_comparisons_of_a_study_give_the_right_verdicts() -> None:

@@ -1,4 +1,4 @@
-"""Tests of studies and clusters that are stopped or killed. They print one line and leave no Java process behind."""
+"""Tests that studies and clusters that are stopped or killed print one line and leave no Java process behind."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ count(1)
 
 
 def test_a_spark_session_starts_however_the_previous_one_ended() -> None:
-    """The next session may use another master. In some cases, Java was killed while idle. In others, it was killed
-    after Ctrl-C because it did not respond.
+    """The next session may use another master. In some cases, Java was killed while it was idle. In others, it was
+    killed because it did not respond to Ctrl-C.
     """
     done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=240)
     printed = "2 1\nStudyError\n2 2\n2 2\nKeyboardInterrupt\n2 1\n"

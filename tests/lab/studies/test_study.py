@@ -1,4 +1,4 @@
-"""Tests of studies on a real Spark. One study is killed and resumed, one runs on a cluster that loses a worker, and one
+"""Tests of studies on a real Spark. One study is killed and resumed, one uses a cluster that loses a worker, and one
 contains runs that fail.
 """
 
@@ -245,7 +245,7 @@ def test_spark_loads_its_classes_from_the_class_archive(tmp_path: Path) -> None:
 
 
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
-    """A separate process, whose PATH does not contain Java, stands for a machine without Java."""
+    """A separate process whose PATH does not contain Java simulates a machine without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
     tools = (

@@ -54,8 +54,8 @@ def test_watching_a_run_does_not_change_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_dependencies_match_the_clock_entries_in_the_packets(seed: int) -> None:
-    """Without aggregation, a packet contains one message. The size of the packet gives the number of entries in its
-    clock: each entry takes 4 bytes, including that of the sender.
+    """Without aggregation, a packet contains one message. The size of the packet shows how many entries its clock has,
+    because each entry takes 4 bytes, including the sender's own entry.
     """
     result = observe(Job((), "causal.yaml", ("processes=16", f"seed={seed}", "protocol.aggregate=false")))
     header, body, entry = 20, 50, 4

@@ -1,6 +1,4 @@
-"""Tests of the network in which a test chooses every event. They cover the guarantees of the network and the events
-that it allows.
-"""
+"""Tests of the network in which a test chooses every event. They cover its guarantees and the events that it allows."""
 
 from __future__ import annotations
 
@@ -90,8 +88,8 @@ def test_a_controlled_packet_can_be_delivered_kept_or_lost() -> None:
 
 
 def test_controlled_links_preserve_order_and_forward_first() -> None:
-    """On the path s1 - s0 - s2, s1 sends a question to s2. The answer of s2 arrives after a message that s0 had
-    forwarded earlier.
+    """On the path s1 - s0 - s2, s1 sends a question to s2. The answer of s2 arrives after a message that s0 forwarded
+    earlier.
     """
     made = silent([], (0, 0))
     stations = made.nodes

@@ -5,8 +5,8 @@ them.
 
 Model     Each mutant undoes the repair of one rule (tests/protocols/mobile_causal/mutants.py). The explorer searches
           one case after another breadth first, without the assertions of the protocol itself, until a check fails.
-          Mutants of the T extension (F15) and of windows (F14) are left out: they concern time and load, and states do
-          not contain clocks.
+          Mutants of the T extension (F15) and of windows (F14) are left out, because they depend on time and load, and
+          states do not contain clocks.
 Prints    Markdown: the case in which the mutant is found, the check that fails, and the number of steps of the shortest
           trace. With --swarm N, it also prints how many random schedules the swarm needs, up to N.
 Source    ours
@@ -44,7 +44,7 @@ TRIED = (
 
 
 def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return factories for the hosts and stations of a mutant, without the assertions of the protocol itself."""
+    """Return factories for the hosts and stations of a mutant. They turn off the assertions of the protocol itself."""
     protocol = load(name)
 
     def host(port: Any, stable: Any, parameters: Any, stations: int) -> Any:
@@ -61,7 +61,7 @@ class FoundViolation(NamedTuple):
     case: Case | None  # The case in which a violation was found, or None.
     check: str
     lines: tuple[str, ...]
-    unfinished: tuple[str, ...]  # cases that could not be searched completely in the given time
+    unfinished: tuple[str, ...]  # cases whose search was not complete after the given time
 
 
 def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:

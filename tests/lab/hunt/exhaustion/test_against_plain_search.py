@@ -1,5 +1,5 @@
-"""Tests that compare the explorer with a plain search without reductions. Both must reach the same states, and every
-step must be a step of the protocol.
+"""Tests that the explorer reaches the same states as a plain search without reductions, and that each of its steps is a
+step of the protocol.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .toys import Host, Repeats, toy
 
 
 def plainly(case: Case, first: State, space: Space) -> set[State]:
-    """Return the nodes, wires and histories of all states. Each send, receipt and timer is a separate step. A state is
-    expanded even if another state covers it.
+    """Return the nodes, wires and histories of all states. Unlike the explorer, this search expands each send, receipt
+    and timer separately, and also states that another state covers.
     """
     seen, waiting = {first}, [first]
     while waiting:

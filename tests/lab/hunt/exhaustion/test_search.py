@@ -27,13 +27,12 @@ def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, R
         (toy(messages=(0,)), 1, 0, 0),
         (toy(messages=(1,)), 3, 2, 2),  # three states: message not yet sent, in transit, and delivered
         (toy(messages=(2,)), 5, 4, 4),
-        # In each of these three states, the host is up or down, which gives six states. Five of the eight steps are
+        # The host is up or down in each of the three states, which gives six states. Five of the eight steps are
         # broadcasts, deliveries and crashes. The other three are recoveries, which lead to states that were already
         # reached with one more crash left.
         (toy(messages=(1,), crashes=1), 6, 8, 3),
-        # The host is in one of three cells, with two moves, one move or no moves left. No other state covers the first
-        # one, so it is expanded with two moves. The other two states are expanded with one move, and then all three
-        # without moves.
+        # The host is in one of three cells, with two, one or no moves left. No other state covers the first one, so it
+        # is expanded with two moves. The other two are expanded with one move, and then all three without moves.
         (toy(messages=(0,), parents=(0, 0), moves=1), 3, 2, 1),
     ],
 )
@@ -57,7 +56,7 @@ def test_exhaustive_search_counts_states_and_transitions(
         # The steps are broadcast, crash and recover. The host then takes a second message for a new one.
         (toy(ForgetsInACrash, crashes=1), "delivery", 3),
         (toy(SendsOnce), "delivery", 1),
-        # The violation appears in the additional broadcast with which the search completes a state.
+        # The violation appears in the extra broadcast that the search makes to complete a state.
         (
             toy(station=Stumbles, messages=(2,)),
             "assertion",

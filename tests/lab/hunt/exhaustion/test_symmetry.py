@@ -1,4 +1,4 @@
-"""Tests that treating mirrored hosts alike halves the number of states and keeps the verdict."""
+"""Tests that treating symmetric hosts alike halves the number of states and does not change the verdict."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Toy protocols, correct and broken, whose states can be counted by hand.
 
 Model     A host sends each message to its station repeatedly until the message comes back, and only then sends the next
-          one. A station repeats everything that it receives to its cell. With one host the protocol is correct; with
-          two hosts it does not preserve the order of messages.
+          one. A station repeats everything that it receives to its cell. The protocol is correct with one host, but
+          does not preserve the order of messages with two hosts.
 Source    ours
 """
 
@@ -106,9 +106,7 @@ class Station:
 
 
 class Repeats(Station):
-    """A station that repeats everything it has received. Every host of its cell thus receives everything, in any
-    order.
-    """
+    """A station that repeats everything it has received to its cell, in any order."""
 
     def __init__(self, port: Any, wired: Any, settings: Any, stations: int) -> None:
         super().__init__(port, wired, settings, stations)

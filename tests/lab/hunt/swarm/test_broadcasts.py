@@ -46,7 +46,8 @@ class Overtakings:
     """Counts the messages that overtake an earlier message on the same link."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> numbers of its copies
+        # (sender, receiver, message) -> numbers of the message's copies
+        self._sent: dict[tuple[int, int, int], list[int]] = {}
         self._numbers: Counter[tuple[int, int]] = Counter()
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0

@@ -43,7 +43,7 @@ def test_stations_within_range_of_each_other_pass_the_swarm(tmp_path: Path) -> N
 
 def test_a_join_superseded_by_a_leave_is_not_retried_forever(tmp_path: Path) -> None:
     """The bug: a join that was requested before the previous leave had succeeded was retried forever, so the run never
-    came to rest.
+    became quiescent.
     """
     run = mobilenet.run(Scenario.from_text(WISHES), out=tmp_path / "run")
     assert run.verdict == "valid" and run.manifest["quiescent"] is True

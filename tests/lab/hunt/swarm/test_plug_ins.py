@@ -1,4 +1,4 @@
-"""Tests of custom protocols in a swarm: they are judged by the promises that their classes declare, and faulty
+"""Tests of custom protocols in a swarm. They are judged by the promises that their classes declare, and faulty
 protocols are detected.
 """
 

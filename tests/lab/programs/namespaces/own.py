@@ -15,7 +15,7 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
 
-# The continuous integration runs these tests as an ordinary user, and sets this variable so that root skips them.
+# Continuous integration runs these tests as an ordinary user, and sets this variable so that root skips them.
 APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -27,7 +27,7 @@ WAITS = ["sleep", "60"]
 
 @functools.cache
 def is_allowed() -> bool:
-    """Return whether this machine lets a user make namespaces with a network device."""
+    """Return whether this machine allows a user to create namespaces with a network device."""
     unshare = shutil.which("unshare")
     there = unshare is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
     if there and os.getuid() == 0:  # If the tests run as root, the programs run as another user.
@@ -36,7 +36,9 @@ def is_allowed() -> bool:
 
 
 def skip_without(*tools: str) -> None:
-    """Skip a test if namespaces or one of these programs are not available. The test fails if they are required."""
+    """Skip a test if namespaces or one of these programs are not available. If they are required, the test fails
+    instead.
+    """
     missing = [tool for tool in tools if shutil.which(tool, path=SBIN) is None]
     if not is_allowed() or missing:
         reason = f"{', '.join(missing)} missing" if missing else "no namespaces here"
@@ -56,8 +58,8 @@ def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
 
 
 def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
-    """Write a scenario whose hosts are in one cell, unless `more` overrides this. A command is either a list of words
-    or a shell command line.
+    """Write a scenario whose hosts are in one cell by default. A command is either a list of words or a shell command
+    line.
     """
     words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
     values = {

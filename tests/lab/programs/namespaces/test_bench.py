@@ -19,7 +19,7 @@ def test_packet_benchmark_rows_are_complete_and_plausible(monkeypatch: pytest.Mo
     monkeypatch.setattr(packets, "HOSTS", 5)
     udp, ping, crowd = packets.measure()
     assert udp.share is not None and 0 < udp.share <= 1.02  # The share may exceed 1, because backoffs are random.
-    # The round trip takes at least 0.6 ms, even without any backoff.
+    # A round trip takes at least 0.6 ms, even without any backoff.
     assert ping.rtt_ms is not None and ping.model_rtt_ms is not None and ping.rtt_ms > 0.6
     for row in (udp, ping, crowd):
         assert row.packets_per_cpu_s > 0 and 0 <= row.lateness_p50_ms <= row.lateness_p99_ms and row.target

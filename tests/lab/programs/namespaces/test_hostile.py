@@ -82,7 +82,7 @@ def test_an_emulator_that_corrupts_packets_is_detected(
 
 
 def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return a fault that changes what the emulator reads from a device."""
+    """Return a fault that changes the packets that the emulator reads from a device."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         sound = Tunnels._packets_of
@@ -92,7 +92,7 @@ def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Cal
 
 
 def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return a fault that changes what the emulator writes to a device, after the packet was captured."""
+    """Return a fault that changes the packets that the emulator writes to a device, after they were captured."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         changed = types.SimpleNamespace(**{name: getattr(os, name) for name in dir(os)} | {"write": write})

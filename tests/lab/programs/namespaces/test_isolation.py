@@ -167,9 +167,7 @@ def test_excessive_program_output_is_truncated(tmp_path: Path) -> None:
 
 
 def test_ending_a_run_early_from_a_program_is_not_a_violation(tmp_path: Path) -> None:
-    """When a program fails, its last packets may have left the device of the host without having entered the
-    network.
-    """
+    """When a program fails, its last packets may have left the device of the host but not yet entered the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))

@@ -28,8 +28,8 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPacket]], list[CapturedPacket]]) -> str:
-    """Change the capture of a node, and return the explanation of the violation that the verifier finds, or an empty
-    string.
+    """Change the capture of a node in a copy of the run. Return the explanation of the violation that the verifier
+    finds, or an empty string.
     """
     shutil.copytree(run.path, copy)
     path = copy / "packets" / f"{node}.pcap"

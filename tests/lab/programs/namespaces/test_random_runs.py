@@ -84,7 +84,7 @@ def _program(stream: random.Random, server: str, peer: str) -> str:
 
 
 def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dict[str, Any]]:
-    """Draw single interventions, and pairs of interventions that undo each other."""
+    """Draw single interventions, and pairs in which the second intervention undoes the first."""
     interventions: list[dict[str, Any]] = []
     for second in range(1, int(DURATION_S) - 1):
         at_s = second + stream.random() / 2
@@ -117,7 +117,7 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
     before = len(os.listdir("/proc/self/fd"))
     try:
         play(draw(seed, folder))
-    except PluginError as error:  # A program that fails by itself ends the run, but the run is still judged.
+    except PluginError as error:  # If a program fails, the run ends early, but it is still judged.
         print(error)
     time.sleep(0.2)
     verdicts = verify_run(folder / "run")

@@ -36,12 +36,12 @@ def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     assert "5 packets transmitted" in ping
     assert hashlib.sha256(ANSWER).hexdigest() in output_of(done, "h2")
     assert done.verdict == "valid"
-    # The first ping may be lost, because the position of its receiver is not known yet.
+    # The first ping may be lost, because the position of the receiver is not known yet.
     assert ping.count("bytes from h1") >= 4
 
 
 def test_common_debian_servers_run_unmodified(tmp_path: Path) -> None:
-    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed all run at the same time."""
+    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed run at the same time."""
     skip_without("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
     (tmp_path / "broker.conf").write_text("listener 1883\nallow_anonymous true\n")
     dns = "--no-resolv --no-hosts --conf-file=/dev/null --pid-file= --address=/host.example/192.0.2.7"
@@ -68,8 +68,8 @@ def test_common_debian_servers_run_unmodified(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("reach", "others"), [("cell", 1), ("all", 2)])
 def test_multicast_and_broadcast_have_the_configured_scope(reach: str, others: int, tmp_path: Path) -> None:
-    """h1 is in the cell of the sender, and h2 is in another cell. Each of them is asked several times, because frames
-    are not acknowledged.
+    """h1 is in the cell of the sender, and h2 is in another cell. The sender asks each of them several times, because
+    frames are not acknowledged.
     """
     skip_without("socat")
     listen = (
@@ -119,7 +119,7 @@ def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> 
     assert done.metrics["crashes"] == 1
     assert done.verdict == "valid"
     usual = Path("/proc/self/timerslack_ns").read_text()
-    # Only the emulator sleeps for a shorter time than usual. Its programs sleep for the usual time.
+    # Only the emulator sleeps for a shorter time than usual. The programs sleep as long as usual.
     assert output_of(done, "h1") == 2 * usual
 
 

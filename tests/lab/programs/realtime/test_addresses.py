@@ -45,8 +45,8 @@ if me == 1:
 @pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_program_can_use_an_address_it_received(flat: bool, tmp_path: Path) -> None:
-    """The emulator identifies a sender by the address to which its socket is bound, even if the destination address
-    belongs to another pair of hosts.
+    """The emulator identifies a sender by the address of its socket, even if the destination address belongs to another
+    pair of hosts.
     """
     done = talk_on(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"

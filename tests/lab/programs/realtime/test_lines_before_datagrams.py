@@ -1,5 +1,5 @@
-"""Tests of a program that writes a line and then sends a datagram. The line comes first in the record, whenever the
-emulator reads it.
+"""Tests that a line that a program writes before a datagram comes first in the record, whenever the emulator reads
+it.
 """
 
 import os
@@ -20,7 +20,7 @@ LINES = Lines()
 
 
 class LateWriter:
-    """A program that writes its line and then sends a datagram at the moment when the emulator reads its input."""
+    """A program that writes its line and then sends a datagram exactly when the emulator reads its input."""
 
     def __init__(self, write: Any, child: Child | None) -> None:
         self._write = write

@@ -1,6 +1,4 @@
-"""Tests of the relay of datagrams. Stations never forward a datagram in a loop, in whatever order they learn of
-visits.
-"""
+"""Tests that the relay of datagrams never forwards a datagram in a loop, in whatever order stations learn of visits."""
 
 from collections import deque
 from typing import Any

@@ -176,7 +176,7 @@ def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path:
     )
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
-    assert not (tmp_path / "run").exists()  # A run with wrong senders in the record must not remain.
+    assert not (tmp_path / "run").exists()  # A run whose record contains wrong senders must be removed.
     assert not alive(tmp_path)
 
 
@@ -257,7 +257,7 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
-    (tmp_path / "log0.txt").write_text("sent 99\n")  # a file left by an earlier run
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # An earlier run has left this file.
     with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
@@ -498,12 +498,12 @@ def _datagram_socket() -> socket.socket:
 
 
 def _own_address() -> list[str]:
-    """Return a list with an address of this machine other than the loopback address, if there is one. Packets to it are
-    also sent over the loopback device.
+    """Return a list with a non-loopback address of this machine, if there is one. Packets to it are also sent over the
+    loopback device.
     """
     with _datagram_socket() as any_socket:
         try:
-            any_socket.connect(("192.0.2.1", 9))  # does not send a packet
+            any_socket.connect(("192.0.2.1", 9))  # This does not send a packet.
         except OSError:
             return []
         return [any_socket.getsockname()[0]]
@@ -534,7 +534,7 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 @pytest.mark.long
 def test_course_programs_can_number_processes_from_1(tmp_path: Path) -> None:
-    """The programs start and write logs as in the projects of EPFL's course CS451. They run without a wrapper and
+    """The programs start and write logs as in the projects of the course CS451 at EPFL. They run without a wrapper and
     without an idle host.
     """
     (tmp_path / "process.py").write_text(COURSE)
@@ -573,13 +573,15 @@ def test_serving_a_saved_run_again_logs_to_the_new_directory(tmp_path: Path) -> 
 
 
 def test_programs_without_promises_stop_after_the_active_part(tmp_path: Path) -> None:
-    """One program sends until SIGTERM, and the other until SIGKILL. The run does not wait until they stop sending."""
+    """One program sends until it receives SIGTERM, and the other until SIGKILL. The run does not wait for them to stop
+    sending.
+    """
     endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
     done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
-    assert done.manifest["simulated_s"] < 4  # The run comes to rest one second after the last datagram.
+    assert done.manifest["simulated_s"] < 4  # The run ends one second after the last datagram.
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 

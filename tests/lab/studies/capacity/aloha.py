@@ -1,5 +1,5 @@
-"""A plug-in with slotted ALOHA: in each slot, every host sends a frame to its station with a fixed probability, and
-never repeats a frame.
+"""A plug-in with slotted ALOHA: in each slot, every host sends a frame to its station with a fixed probability. Frames
+are never repeated.
 """
 
 import math
@@ -11,7 +11,7 @@ from mobilenet.protocols.port import MessageId
 
 
 class Settings(Parameters):
-    slot_ms: int = 2  # longer than a frame and its propagation delay together
+    slot_ms: int = 2  # must be longer than the frame time plus the propagation delay
     probability: float = 0.05  # probability that a host sends in a slot
 
 
@@ -31,9 +31,7 @@ class Host(BaseHost):
             self.wait()
 
     def wait(self) -> None:
-        """Start the timer for the slot of the next frame. The number of empty slots before it is geometrically
-        distributed.
-        """
+        """Start the timer for the slot of the next frame, after a geometrically distributed number of empty slots."""
         slot_ns = self.settings.slot_ms * 1_000_000
         silent = math.log(1 - self.port.uniform(0, 1)) / math.log(1 - self.settings.probability)
         slot = self.port.now // slot_ns + 1 + int(silent)

@@ -1,4 +1,4 @@
-"""Tests of the schedule of interim looks in a search, and of the bounds of a mean at a single look."""
+"""Tests of the schedule of interim looks in a search, and of the bounds of a mean at a single interim look."""
 
 from __future__ import annotations
 

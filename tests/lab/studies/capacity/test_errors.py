@@ -28,8 +28,8 @@ def require_right(name: str, searches: int) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)
 def test_capacity_searches_err_no_more_often_than_promised(name: str, request: pytest.FixtureRequest) -> None:
-    """If many repetitions are requested, the test makes 200 searches for each distribution, or 1,000 if they take
-    little time.
+    """If many repetitions are requested, the test makes 200 searches for each distribution, or 1,000 if a search is
+    fast.
     """
     is_whole = request.config.getoption("--repetitions") >= 20
     require_right(name, 60 if not is_whole else 1000 if name in CHEAP else 200)
@@ -52,7 +52,9 @@ def test_the_check_of_searches_recognizes_wrong_answers() -> None:
 
 
 def test_without_splitting_the_error_too_many_searches_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With this distribution, a search is wrong too often if each look at each value may use the full error."""
+    """With this distribution, a search is wrong too often if each interim look at each value may use the full error
+    probability.
+    """
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
     # Without this patch, the searches would need more runs.
     monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)

@@ -57,7 +57,9 @@ VARIED = [
     0.26,
     0.28,
     0.3,
-]  # The backlog grows in each run, but the slopes differ too much for a decision with the small error of one look.
+# The backlog grows in each run, but the slopes vary too much for a decision with the small error probability of one
+# look.
+]
 
 
 def at_least(limit: float) -> Judge:
@@ -70,17 +72,18 @@ def at_least(limit: float) -> Judge:
         # If the mean is far from the limit, ten runs are enough.
         (TEN, rows(0.5), State.HOLDS, 10, True),
         (TEN, rows(2.0), State.FAILS, 10, True),
-        # Every requirement must hold. If the runs do not have the ratio, the delay alone can still fail.
+        # Every requirement must hold, but a single failing requirement is enough to fail. In the third case, the runs
+        # do not have the ratio.
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
         (BOTH, rows(2.0), State.FAILS, 10, True),
-        # The requirement may be decided when some runs contradict it, or when there are enough runs to rule out
+        # The search decides when some runs contradict the requirement, or when there are enough runs to rule out
         # frequent contradictions.
         (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
         # Run number 36 is the eighth long run, but other runs may take even longer.
         (IN_SEARCH, LONG, State.HOLDS, 156, True),
-        # A delay far above its limit fails after a few runs. Delays are not negative, so rare small values cannot lower
-        # the mean to the limit.
+        # A delay far above its limit fails after a few runs. Delays are not negative, so rare small values cannot
+        # reduce the mean to the limit.
         (OF_RUNS, rows(5.0, 400, name="delivery_delay_mean_s"), State.FAILS, 10, False),
         (OF_RUNS, rows(2.0, 400, name="delivery_delay_mean_s"), State.FAILS, 14, False),
         # The search reports that the metric is missing when the share of runs with this metric is certainly below

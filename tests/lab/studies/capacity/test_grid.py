@@ -1,4 +1,4 @@
-"""Tests of the rule by which a search agrees with a grid (validation/capacity_grid.py)."""
+"""Tests of the rule that decides whether a search agrees with a grid (validation/capacity_grid.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the question that a capacity search answers: the values of its key, and one clear message for each invalid
+"""Tests of the question that a capacity search answers: the values of its key, and one clear error for each invalid
 question.
 """
 

@@ -1,4 +1,4 @@
-"""Tests of requirements in the form in which users write them."""
+"""Tests of requirements in the notation that users write."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_malformed_requirements_are_rejected(texts: list[str], problem: str) -> 
 
 
 def test_requirements_at_the_limit_of_a_metric_are_accepted() -> None:
-    """A share may be required to be 1 or 0, and the limit of some metrics may be negative."""
+    """A share may be required to be 1 or 0. The limits of some metrics may be negative."""
     texts = ["delivery_ratio >= 1", "collision_ratio <= 0 +- 0.01", "backlog_slope >= -0.1", "crashes <= 0 +- 0.1"]
     assert [one.limit for one in requirements(texts, 0.05, "--require")] == [1, 0, -0.1, 0]
 

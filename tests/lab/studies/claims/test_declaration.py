@@ -1,4 +1,4 @@
-"""Tests of the contents of a claims file. Each mistake leads to one message with the file, the line, the key and a
+"""Tests of the contents of claims files. Each mistake leads to one message with the file, the line, the key and a
 correction.
 """
 
@@ -55,7 +55,7 @@ def test_a_claims_file_is_parsed_into_questions_about_studies(place: Path) -> No
     fast, growing, safe = file_plan.questions
     assert fast.cells == (Cell("loss", 1),) and growing.cells == tuple(Cell("loss", n) for n in range(3))
     assert (fast.tests[0].bound, fast.tests[0].margin) == (0.5, 0.025) and not safe.tests
-    # The error is divided between the two claims that can be answered wrongly.
+    # The error probability is divided between the two claims whose answers can be wrong.
     assert file_plan.error == pytest.approx(0.025)
     assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 

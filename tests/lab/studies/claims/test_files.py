@@ -15,13 +15,13 @@ def test_claims_file_cases_cover_all_relations_and_laws() -> None:
     assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
     assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
     assert {case.law for case in all_cases} == set(LAWS)
-    assert min(DISTANCES) > 1  # Within the margin, both answers would be correct.
+    assert min(DISTANCES) > 1  # Within the margin, either answer would be correct.
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_claims_files_are_wrong_no_more_than_promised(request: pytest.FixtureRequest) -> None:
-    """If many repetitions are requested, the test answers 200 files."""
+    """The test answers 200 claims files if many repetitions are requested, and otherwise 30."""
     count = 200 if request.config.getoption("--repetitions") >= 20 else 30
     tally = repeat(count)
     print(tally)
@@ -40,6 +40,8 @@ def test_a_claims_file_gets_the_same_answers_twice() -> None:
 
 @pytest.mark.long
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With these distributions, an answer is wrong too often if each look at each claim may use the full error."""
+    """With these distributions, an answer is wrong too often if each interim look at each claim may use the full error
+    probability.
+    """
     monkeypatch.setattr("mobilenet.lab.studies.claims.judge.share_of_look", lambda number: 1.0)
     assert repeat(20, error=0.05).wrong_files > most_wrong(20)

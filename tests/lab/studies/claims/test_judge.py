@@ -1,4 +1,4 @@
-"""Tests of the answer to one question at a single look, computed from the values of the runs."""
+"""Tests of the answer to one question at a single interim look, computed from the values of the runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spread(mean: float, sd: float = 0.1, n: int = 28, seed: int = 1) -> Rows:
 
 
 def judge_claim(one: Question, *cells: Rows, number: int = 3, rare: float = 0.3) -> Judgement:
-    """Judge a question with such a large `rare` that 28 replications without a contradiction are enough."""
+    """Judge a question. `rare` is so large that 28 replications without a contradiction are enough."""
     return judge(one, dict(zip((A, B, C), cells, strict=False)), number, 0.05, rare=rare)
 
 
@@ -65,7 +65,7 @@ BOTH = question(at_least(1.0), at_most(2.0))
 EXACT = question(at_least(11.15, 0.0), at_most(11.25, 0.0), is_exact=True)
 STRICT = Question("q", Below(relation="below", metric="m", value=HERE, than=HERE), "m", (below(A, B),), True)
 ZEROS = rows(*[0.0] * 28)
-WORLD = spread(10, 5)  # Both configurations share the difference between worlds, so it cancels.
+WORLD = spread(10, 5)  # Both configurations contain the same differences between worlds, which cancel.
 ONE_MORE = [{"m": row["m"] + 1 + 0.001 * place} for place, row in enumerate(WORLD)]
 AWAY = [{"m": 0.5, "backlog_slope": 0.6 + 0.01 * place} for place in range(28)]
 SLOPES = [{"backlog_slope": row["backlog_slope"]} for row in AWAY]
@@ -167,7 +167,8 @@ def test_the_interval_of_a_ratio_agrees_with_fieller() -> None:
     for end in (bounds.low, bounds.high):
         combined = a - end * b
         statistic = abs(combined.mean()) / (combined.std(ddof=1) / math.sqrt(40))
-        assert 2.5 < statistic < 5  # the quantile for the error of this look, adjusted slightly for the skewness
+        # This is the quantile for the error probability of this look, adjusted slightly for the skewness.
+        assert 2.5 < statistic < 5
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
@@ -255,8 +256,8 @@ def test_an_unstable_backlog_is_never_judged_stable() -> None:
 
 
 def test_equal_values_are_decisive_only_after_many_replications() -> None:
-    """The range of the metric m is unknown. The range of a share is known, so a few runs with the value 1 show that the
-    share is at least 0.6.
+    """The range of the metric m is unknown. The range of a share is known, so a few runs with the value 1 are enough to
+    show that the share is at least 0.6.
     """
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 307)
     assert judge_claim(one, ZEROS, rare=0.05).answer is UNDECIDED

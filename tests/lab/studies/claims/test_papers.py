@@ -1,5 +1,5 @@
-"""Tests of the claims files of the papers. They contain the printed numbers, and exactly the failures in
-docs/validation are expected.
+"""Tests that the claims files of the papers contain the printed numbers, and fail exactly as documented in
+docs/validation.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def test_engineering_defaults_are_compared_on_the_same_numbers() -> None:
 
 
 def test_claims_from_the_mobile_paper_text_have_expected_answers() -> None:
-    """The claims cover the recovery after each outage and connections that fail. Recovery is expected to fail only
-    after the longest outage, and at 60 s the backlog still grows.
+    """The claims cover the recovery after each outage and failing connections. Recovery is expected to fail only after
+    the longest outage, because the backlog still grows at 60 s.
     """
     claims = load("mobile_text").claims
     assert failing("mobile_text") == {"recovery.9", "instability", "length.60", "length.250", "length.400"}
@@ -112,7 +112,7 @@ def test_claims_of_the_reliable_paper_have_documented_answers() -> None:
 
 
 def test_claims_of_the_causal_paper_have_documented_answers() -> None:
-    """There is a claim for each printed number. Savings are lower than printed, except at the largest size."""
+    """There is a claim for each printed number. The savings are lower than printed, except at the largest size."""
     claims = load("causal").claims
     names = {name.replace("/", ".") for name in published_ids("causal")}
     assert set(claims) == names and len(names) == 75 and len(failing("causal")) == 75 - 7 - 15

@@ -1,4 +1,4 @@
-"""Tests of claims about schedules of the swarm. Each schedule is run once, its result is stored, and the answer does
+"""Tests of claims about schedules of the swarm. Each schedule is run once and its result is stored, so the answer does
 not depend on chance.
 """
 

@@ -1,5 +1,5 @@
 """Tests of the radios that are derived from a scenario. A derived radio has the same range, uses only rates that reach
-this range, and has no keys of the other model.
+this range, and has no keys of the original radio model.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def test_fading_shortens_the_median_detection_range() -> None:
     [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
 )
 def test_the_half_reception_distance_follows_from_the_fading(fading: dict[str, float]) -> None:
-    """The test counts the values of fading with which a frame is received, one centimetre before this distance and one
-    centimetre after it.
+    """The test counts how many values of the fading allow reception one centimetre before and one centimetre after this
+    distance.
     """
     own = of()["fading"].wireless.model_dump(exclude_unset=True)
     wireless = WirelessParameters.model_validate({**own, "fading": {"model": "nakagami", **fading}})

@@ -60,7 +60,7 @@ def test_all_outputs_of_robust_are_consistent(place: Path) -> None:
         mine = rows[rows["radio"] == radio].reset_index(drop=True)
         for column in ("metric", "mean", "difference_low", "difference_high"):
             assert mine[column].equals(own[column]), column
-        # The adjustment of p-values takes more comparisons into account in this table.
+        # In this table, p-values are adjusted for more comparisons.
         assert (mine["p_adjusted"] >= own["p_adjusted"]).all()
     assert pd.read_parquet(place / "out" / "robust.parquet")["verdict"].tolist() == rows["verdict"].tolist()
     page = (place / "out" / "robust.md").read_text()
@@ -142,7 +142,9 @@ def test_the_robust_command_rejects_bad_input(name: str, tmp_path: Path) -> None
 def test_any_radio_can_be_the_base_of_a_robust_study(
     scenario: str, changes: str, radios: list[str], tmp_path: Path
 ) -> None:
-    """Every configuration of every radio is a valid scenario, even if other radios do not have some of its keys."""
+    """Every configuration is a valid scenario with every radio, even if the other radios do not have some of its
+    keys.
+    """
     text = f"scenario: {ROOT}/scenarios/{scenario}\nset: {{{changes}}}\nreplications: {{min: 2}}\nfactors:\n"
     text += "  wireless.loss: [0, 0.1]\ncompare: {factor: wireless.loss, baseline: 0, metrics: [gaps]}\n"
     (tmp_path / "s.yaml").write_text(text)

@@ -1,6 +1,4 @@
-"""Tests of the verdicts over several radios, from values that the tests make up, and of the figure of these
-verdicts.
-"""
+"""Tests of the verdicts over several radios and of their figure, from invented values."""
 
 from __future__ import annotations
 

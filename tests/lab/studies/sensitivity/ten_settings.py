@@ -18,7 +18,7 @@ class Settings(Parameters):
     x7: float = 0.5
     x8: float = 0.5
     x9: float = 0.5
-    seconds: tuple[float, ...] = (0.0,) * 10  # delay that each setting adds when it rises from 0 to 1
+    seconds: tuple[float, ...] = (0.0,) * 10  # the delay in seconds that each setting adds when it rises from 0 to 1
     noise_s: float = 0.02
 
 

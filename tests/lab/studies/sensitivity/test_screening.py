@@ -17,15 +17,15 @@ KEYS, WORLDS = 10, 3
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip garbage collection, which the library for Holm's procedure runs at each call. It takes longer than the test
-    itself.
+    """Disable garbage collection, which the library for Holm's procedure runs at each call. It takes longer than the
+    test itself.
     """
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Return responses to three important keys. The first one has a linear effect, the second one a quadratic effect,
-    and the third one an effect only together with the first. The noise in the worlds has a skewed distribution.
+    """Return responses to three important keys. The effect of the first key is linear and that of the second quadratic,
+    and the third has an effect only in combination with the first. The noise has a skewed distribution.
     """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
@@ -55,7 +55,7 @@ def test_screening_finds_the_coefficients_of_a_linear_function() -> None:
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
 def test_screening_ranks_three_effective_keys_of_ten_first(noise: float) -> None:
-    """In at least 17 of 20 repetitions, exactly these three keys are at the top."""
+    """In at least 17 of 20 repetitions, these three keys have the highest ranks."""
     right = 0
     for repetition in range(20):
         chance = np.random.default_rng(repetition)
