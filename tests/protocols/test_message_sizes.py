@@ -1,4 +1,4 @@
-"""Tests that the declared size of each message is the length of its encoding by an independent encoder."""
+"""Tests that the declared size of each message equals the length of the output of an independent encoder."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_every_call_on_the_port_page_has_a_description() -> None:
 
 
 def test_the_port_page_check_notices_a_missing_call() -> None:
-    """The comparison must fail if a row is not in the docstrings or a row is missing."""
+    """The tables are restored if a row of the page is changed or missing."""
     row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
     assert with_tables(TEXT.replace(row, row + " More.")) == TEXT
     assert with_tables(TEXT.replace(row + "\n", "")) == TEXT
@@ -61,7 +61,7 @@ def test_the_network_calls_the_hooks_on_the_port_page() -> None:
 
 
 def test_every_port_implements_the_calls_on_the_port_page() -> None:
-    """The test checks two ports: that of a run, and that of tests and swarms."""
+    """The test checks the port of a run, and the port of tests and swarms."""
     parts = (0, Clock(), midpoint, Effects())
     for name in calls("Port") | calls("HostPort"):
         assert hasattr(HostNode, name) and hasattr(ControlledHostPort(*parts), name), name

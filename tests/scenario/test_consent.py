@@ -1,4 +1,4 @@
-"""Tests that code that belongs to a scenario runs only if the user has allowed it, for every command and call."""
+"""Tests that the code of a scenario runs only if the user has allowed it, for every command and API call."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_scenario_code_runs_only_if_the_user_allowed_it(
 
 @pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
 def test_a_code_file_is_read_and_executed_once_per_run(example: str, tmp_path: Path) -> None:
-    """The code that was read is used for the whole run, even if the file changes meanwhile."""
+    """The run uses the code that was read at its start, even if the file changes meanwhile."""
     own = SCENARIOS / f"{example}.py"
     for file in own.parent.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())

@@ -1,6 +1,4 @@
-"""Tests of the strict subset of YAML: valid files are read, and everything else is refused with an error of one
-line.
-"""
+"""Tests of the strict subset of YAML: valid files are read, and everything else is refused with a one-line error."""
 
 from __future__ import annotations
 

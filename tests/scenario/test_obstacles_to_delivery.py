@@ -1,6 +1,4 @@
-"""Tests of the reasons that `check` gives why it may be impossible to deliver any message, and of scenarios without
-such a reason.
-"""
+"""Tests that `check` explains why it may be impossible to deliver any message, and does not warn otherwise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that measurements of a plug-in appear everywhere under the name that it gives them. A missing measurement is
-shown as absent, never as 0.
+"""Tests that the measurements of a plug-in appear everywhere under the names that the plug-in gives them. A missing
+measurement is shown as absent, never as 0.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def test_studies_draw_each_plug_in_buffer_under_its_name() -> None:
 
 
 def test_a_study_can_use_metrics_of_plug_in_buffers(tmp_path: Path) -> None:
-    """The names of a plug-in's measurements are known only after its run, those of a built-in protocol before the
-    run.
+    """The names of a plug-in's measurements are known only after its run, while those of a built-in protocol are known
+    before it.
     """
     text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
     file = tmp_path / "study.yaml"

@@ -1,5 +1,5 @@
-"""Tests of promises that a plug-in makes in addition to its order: the plug-in's own code judges them, only with
-permission, and no promise is skipped.
+"""Tests of the promises that a plug-in makes besides its delivery order. The plug-in's own code judges them, but only
+with permission, and no promise is skipped.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests of the shipped example plug-ins: each of them is one short file, needs no change to the package, and is
-judged.
+"""Tests of the shipped example plug-ins: each of them is one short file, works without changes to the package, and is
+verified.
 """
 
 from __future__ import annotations

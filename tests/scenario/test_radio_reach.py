@@ -1,5 +1,5 @@
-"""Tests of radios that reach no node, or reach farther than the model covers: the error names the key that causes it,
-and a fix.
+"""Tests of radios that reach no node, or reach farther than the model covers: the error names the responsible key and
+suggests a fix.
 """
 
 from __future__ import annotations
@@ -166,5 +166,5 @@ def test_the_carrier_frequency_follows_from_the_mode_by_default(radio: str, loss
     assert loss.items() <= scenario.wireless.path_loss.model_dump().items()
     again = Scenario.from_text(effective(scenario))
     assert again.wireless == scenario.wireless and hash(again.wireless) == hash(scenario.wireless)
-    if loss.get("frequency_ghz") == 5.15:  # both default path-loss models agree at 1 m
+    if loss.get("frequency_ghz") == 5.15:  # Both default path-loss models agree at 1 m.
         assert mean_loss_db(scenario.wireless.path_loss, 1) == pytest.approx(46.68, abs=0.01)

@@ -92,7 +92,7 @@ def test_a_process_run_has_no_radio_description(tmp_path: Path) -> None:
 
 
 def study_of(folder: Path, *radios: str) -> Path:
-    """Return what the directory of a study records about its configurations."""
+    """Write a study directory with one configuration for each radio, and return its path."""
     for i, radio in enumerate(radios):
         at = folder / "configurations" / f"c{i:03d}"
         at.mkdir(parents=True)

@@ -43,7 +43,9 @@ def test_the_roaming_plug_in_is_at_most_100_lines_long() -> None:
 
 
 def test_roaming_hosts_receive_fewer_messages_without_a_buffer(tmp_path: Path) -> None:
-    """A host receives the messages that it missed only in a handoff. The promised order holds in any case."""
+    """In a handoff, only stations with a buffer can send a host the messages that it missed. The promised order holds
+    in both cases.
+    """
     ratios = {}
     for keep in (30, 0):
         run = mobilenet.run(

@@ -409,8 +409,8 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     ],
 )
 def test_the_size_estimate_includes_frame_and_message_rows(name: str, overrides: list[str]) -> None:
-    """The estimate has the right order of magnitude and tends to be too high. Ten seconds of frames and of messages are
-    counted.
+    """The estimate is compared with the rows of a ten-second run. It has the right order of magnitude and tends to be
+    too high.
     """
     scenario = Scenario.load(SCENARIOS / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
     recording = Simulation(scenario.with_changes(["record.frames=true", "record.messages=true"])).run().recording
@@ -477,7 +477,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
     ],
 )
 def test_the_estimate_includes_tests_of_an_unreliable_detector(changes: list[str]) -> None:
-    """Such a run may never come to rest, so tests are counted up to its end."""
+    """Such a run may never become quiescent, so the estimate includes all tests until its end."""
     path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])
     assert isinstance(scenario, ProcessScenario)

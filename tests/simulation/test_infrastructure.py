@@ -1,5 +1,5 @@
 """Tests of links that a user cuts and radios that a user switches off. They check which messages continue, wait or are
-lost, and the warnings.
+lost, and which warnings are given.
 """
 
 from __future__ import annotations

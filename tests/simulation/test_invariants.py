@@ -1,4 +1,4 @@
-"""Tests that --check-simulator reports faults that are planted in the simulator. It must accept correct runs and not
+"""Tests that --check-simulator reports faults that are planted in the simulator, accepts correct runs, and does not
 change the record.
 """
 

@@ -17,7 +17,7 @@ from mobilenet.simulation.message_fields import DEEPEST, MOST_WRITTEN, carried_m
 from mobilenet.simulation.plugin_code import PluginError
 from tests.conftest import SCENARIOS
 
-CHAIN = 5000  # exceeds Python's limit on recursion
+CHAIN = 5000  # exceeds Python's recursion limit
 
 
 def message(**fields: Any) -> Any:

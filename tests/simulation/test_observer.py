@@ -36,7 +36,7 @@ def test_observers_see_every_event_and_do_not_change_the_run() -> None:
     watched = Simulation(Scenario.load(FIRST, SHORT)).run(observers=[fast, slow])
     columns = alone.recording.events.columns()
     assert watched.recording.events.columns() == columns
-    # The sampler of the totals is not affected.
+    # Observers do not affect the sampling of the totals.
     assert watched.recording.samples.lists == alone.recording.samples.lists
     assert watched.recording.counters == alone.recording.counters
     rows = [Event(*row) for row in zip(*columns.values(), strict=True)]

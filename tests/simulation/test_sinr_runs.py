@@ -44,7 +44,9 @@ def pairs(*overrides: str) -> dict[str, int]:
 
 
 def test_interference_beyond_the_cutoff_changes_no_reception(bound: pytest.MonkeyPatch) -> None:
-    """The network is 1.7 km wide. The cutoff is 1 393 m, or 3 000 m with a tenth of the power."""
+    """The network is 1.7 km wide. The cutoff is 1 393 m, or about 3 000 m if signals with a tenth of the power also
+    count.
+    """
     wireless = f"wireless={{{SINR}}}"
     parameters = WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6)
     assert links.cutoff_m(parameters) == pytest.approx(1392.6, abs=0.1)

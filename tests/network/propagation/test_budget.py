@@ -30,7 +30,7 @@ THICK_WALL: Building = [[(1000, -10_000), (1030, -10_000), (1030, 10_000), (1000
 
 @cache
 def budgets(number: int = 0) -> list[LinkBudget]:
-    """Return `number` identical budgets. Each of them has its own empty cache."""
+    """Return `number` identical budgets, each with its own empty cache."""
     return [
         LinkBudget(path_loss, shadowing, walls, seed=3)
         for path_loss in (LOG, UMI, PathLossParameters(model="three_slope"))

@@ -66,9 +66,7 @@ def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
 def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
-    """Return the shadowing of links with the same length in many worlds, before and after one or both ends have moved
-    by D_M.
-    """
+    """Return the shadowing of links of equal length in many worlds, before and after one or both ends move by D_M."""
     random = np.random.default_rng(5)
     a = random.integers(-3000, 3000, (LINKS, 2))
     b = around(a, request.param, random)
@@ -108,7 +106,7 @@ def test_shadowing_correlation_follows_the_model(moved: dict[str, np.ndarray], a
 
 
 def test_a_single_shadow_field_has_nearly_the_model_correlation() -> None:
-    """Each of twenty worlds is compared with the model, as seen from a distant station."""
+    """Twenty worlds, each seen from a distant station, are compared with the model."""
     here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
     station = np.full_like(here, 100_000)
     fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]

@@ -67,11 +67,11 @@ def test_lines_through_corners_are_resolved_by_a_tiny_shift(seed: int, ends: tup
         (HOUSE, (500, 400, 1500, 400), 1, 500),
         (HOUSE, (300, 400, 700, 400), 0, 400),
         (HOUSE, (-500, 900, 1500, 900), 0, 0),
-        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along the southern wall: counts as slightly north of it
-        (HOUSE, (-800, 800, 1800, 800), 0, 0),  # along the northern wall
-        (HOUSE, (0, -500, 0, 1500), 2, 800),  # along the western wall: counts as slightly east of it
+        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # runs along the southern wall, and counts as slightly north of it
+        (HOUSE, (-800, 800, 1800, 800), 0, 0),  # runs along the northern wall
+        (HOUSE, (0, -500, 0, 1500), 2, 800),  # runs along the western wall, and counts as slightly east of it
         (HOUSE, (1000, -500, 1000, 1500), 0, 0),
-        (HOUSE, (-1000, -800, 2000, 1600), 2, 1281),  # through two corners
+        (HOUSE, (-1000, -800, 2000, 1600), 2, 1281),  # runs through two corners
         (HOUSE, (-400, 400, 400, -400), 2, 0),  # cuts a corner, with zero length inside
         (HOUSE, (600, -600, 1600, 400), 0, 0),  # touches a corner
         (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # touches its tip
@@ -99,7 +99,7 @@ def test_each_crossed_building_adds_its_walls() -> None:
 def test_each_crossed_wall_and_indoor_metre_adds_loss() -> None:
     walls = Walls([HOUSE], per_wall_cdb=900, per_metre_cdb=40)
     assert walls.loss_cdb(-500, 400, 1500, 400) == 2 * 900 + 10 * 40
-    assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 37 cm of the line are inside
+    assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # The line runs 37 cm inside the house.
     assert walls.loss_cdb(-500, 900, 1500, 900) == 0
 
 

@@ -1,4 +1,4 @@
-"""Draw random towns, and count the walls that a line crosses in them with shapely."""
+"""Draw random towns, and use shapely to count the walls that a line crosses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _star(random: np.random.Generator, centre: np.ndarray, radius_cm: int) -> Bu
 
 
 def by_shapely(buildings: list[Building], ax: int, ay: int, bx: int, by: int) -> tuple[int, float]:
-    """Return the number of walls that a line crosses and the centimetres that it runs inside. The line must not run
+    """Return how many walls a line crosses, and its length inside buildings in centimetres. The line must not run
     through a corner or along a wall.
     """
     line = shapely.LineString([(ax, ay), (bx, by)])

@@ -27,7 +27,7 @@ class Greedy:
 
 
 def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, seconds: float, seed: int) -> Air:
-    """Run n saturated 802.11b stations at one point, without EIFS."""
+    """Run saturated 802.11b stations at one point, without EIFS."""
     air = Air("b", rate_mbps, eifs=False)
     air.medium._observer = None
     nodes = [air.node(0.0, stream=Stream(seed, "backoff", str(i))) for i in range(stations)]
@@ -41,7 +41,7 @@ def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: in
     """Return the share of channel time that carries payload. Each payload has 1500 bytes, after 8 + 28 bytes of
     headers.
     """
-    # 28 of the 64 bytes of overhead count as payload.
+    # The IP and UDP headers, which have 28 bytes, count as payload.
     air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)
     medium = air.medium
     delivered = medium.addressed_pairs[RECEIVED]

@@ -52,7 +52,7 @@ class Scripted:
         (12, 96, 16, 100, 104_000, 98_667),  # 1184 bits / 12 Mb/s = 98 666.7 ns
         (12, 96, 16, 0, 37_334, 32_000),
         (24, 0, 0, 1000, 342_667, 340_000),
-        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits; the segment has 64 bits less
+        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits; the segment has 64 bits fewer
     ],
 )
 def test_the_acking_mac_computes_air_times_from_the_bitrate(
@@ -230,7 +230,7 @@ def test_later_frames_wait_until_the_first_is_acknowledged() -> None:
 
 def test_acknowledgements_of_the_acking_mac_are_never_lost() -> None:
     """When the acknowledgement arrives, the sender is receiving another frame and the addressee is sending. The sender
-    still gets the acknowledgement.
+    still receives the acknowledgement.
     """
     air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
     a.unicast_at_ns(0, "A", b)
@@ -273,7 +273,7 @@ def test_a_frame_to_a_node_out_of_range_times_out() -> None:
 )
 def test_a_frame_that_collides_times_out(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
     """The disturbing frame comes from the addressee, or from a node out of range of the sender at the same distance
-    from the addressee. Frames that only touch do not collide.
+    from the addressee. A frame that starts just when another one ends does not collide with it.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
     a.unicast_at_ns(a_ns, "A", b)
@@ -654,8 +654,8 @@ def test_the_acking_mac_agrees_with_a_simple_model(
 def test_the_acking_mac_handles_random_crashes_of_moving_nodes(
     seed: int, frames: int, crashes: int, speed_mps: float
 ) -> None:
-    """No node sends two frames at the same time, loses a frame to another of its own frames, or gets two reports for
-    one frame.
+    """No node sends two frames at the same time, loses a frame because of another of its own frames, or receives two
+    reports for one frame.
     """
     stream = Stream(seed, "test")
     air = AckingAir(range_m=500)

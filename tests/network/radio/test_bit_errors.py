@@ -1,5 +1,5 @@
-"""Tests of frame survival by SINR. They compare it with values measured with the error models of ns-3 3.44, and check
-that the result is exact.
+"""Tests of frame survival by SINR, against values measured with the error models of ns-3 3.44 and against exact
+results.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_a_reception_draw_depends_only_on_its_frame_and_node() -> None:
     assert len(set(values)) > 0.999 * len(values) and all(0 <= value < RANGE for value in values)
     tenths = [sum(value * 10 // RANGE == tenth for value in values) for tenth in range(10)]
     assert all(abs(count - 3000) < 5 * math.sqrt(3000 * 0.9) for count in tenths)
-    for step in (1, 100):  # Results are independent even for neighbouring values.
+    for step in (1, 100):  # Neighbouring draws are independent.
         pairs = list(zip(values, values[step:], strict=False))
         mean = sum((a / RANGE - 0.5) * (b / RANGE - 0.5) for a, b in pairs) / len(pairs)
         assert abs(mean * 12) < 5 / math.sqrt(len(pairs))

@@ -120,7 +120,7 @@ def draw(seed: int) -> Scenario:
 
 
 class Recount:
-    """Counts the counters of a run again from the rows of its record and from the tap."""
+    """Recomputes the counters of a run from the rows of its record and from the tap."""
 
     def __init__(self, simulation: Simulation, tap: Tap) -> None:
         self.attempts: list[Attempt] = tap.attempts
@@ -237,7 +237,7 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
     assert radio.get("acks") == (counters_of(recount, True, outcomes) if acks else None)
     assert radio["queue_drops"] == tap.refused
     assert radio.get("mac_given_up", 0) == tap.dropped - tap.refused
-    # A retry that was planned at the end may not have been sent.
+    # A retry that was planned when the run ended may not have been sent.
     assert 0 <= radio["mac_retries"] - recount.repetitions(acknowledged=True) <= tap.unfinished
     assert 0 <= radio.get("mac_group_retries", 0) - recount.repetitions(acknowledged=False) <= tap.unfinished
 

@@ -1,5 +1,5 @@
-"""Tests of reception by a table of distances: its probabilities, the reference to the table in a scenario, and refused
-tables.
+"""Tests of reception by a table of distances: its probabilities, how a scenario refers to the table, and which tables
+are refused.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def test_nodes_whose_back_off_ends_together_both_send() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
-    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # the end of A reached C later
+    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # C is farther away, so it heard the end of A later.
     assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
     assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
@@ -214,7 +214,8 @@ def test_each_retry_doubles_the_window_up_to_a_limit() -> None:
     assert [name for _, name in air.starts] == ["A"] * 7
     assert a.dropped == ["A"] and a.sent == [] and a.mac.queued == 0
     starts = [start for start, _ in air.starts]
-    timeout = 10 + 20 + 192  # SIFS, a slot and a preamble; DIFS has passed by then, and slots count from this time
+    # The ACK timeout is SIFS, a slot and a preamble. DIFS ends earlier, so slots count from the timeout.
+    timeout = 10 + 20 + 192
     waits = [round(later - sooner - FRAME - timeout, 3) for sooner, later in itertools.pairwise(starts)]
     assert waits == [20 * slots for slots in (32, 64, 128, 256, 512, 512)]
     assert air.medium.retries == 6

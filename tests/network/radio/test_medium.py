@@ -1,4 +1,4 @@
-"""Tests of the nodes that hear a frame, and of the counts of losses."""
+"""Tests of which nodes hear a frame, and of how losses are counted."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def reaches(distance_m: float, **wireless: object) -> bool:
 
 
 def test_reception_by_power_ends_where_the_formula_says() -> None:
-    """10 ** ((20.4 + 82 - 40.05) / 30) = 119.77 m."""
+    """The formula gives a range of 10 ** ((20.4 + 82 - 40.05) / 30) = 119.77 m."""
     assert reaches(119.67) and not reaches(119.87)
     assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # one decibel less transmission power
     assert not reaches(100 * 10 ** (-1 / 30) * 1.1977 + 0.1, tx_dbm=19.4)
@@ -43,7 +43,7 @@ def test_an_undetected_frame_has_no_effect_on_a_receiver() -> None:
 
 
 def test_interference_from_a_hidden_terminal_is_exact() -> None:
-    """A sends to B over 60 m. C is 150 m away on the other side, cannot hear A, and begins to send during the payload
+    """A sends to B over 60 m. C is 150 m from B on the other side, cannot hear A, and begins to send during the payload
     of A.
     """
     air, a, b, c = sinr_air(-60, 0, 150)
@@ -63,7 +63,7 @@ def test_interference_from_a_hidden_terminal_is_exact() -> None:
     begins, ends = 1_100_000 + delay_ns(150), 1_100_000 + delay_ns(150) + duration
     assert [at for at, _ in seen] == [begins, ends]
     power_mw = milliwatts(received_dbm(150))
-    assert seen[0][1] == -seen[1][1] == pytest.approx(power_mw * 1e18, rel=0.0012)  # half a hundredth of a dB
+    assert seen[0][1] == -seen[1][1] == pytest.approx(power_mw * 1e18, rel=0.0012)  # a tolerance of 0.005 dB
     assert air.power_dbm("A", b) == pytest.approx(received_dbm(60), abs=0.0051)
     expected_db = received_dbm(60) - 10 * log10(NOISE_MW + power_mw)
     assert air.sinr_db("A", b) == pytest.approx(expected_db, abs=0.0151) and 11 < expected_db < 12
@@ -120,8 +120,8 @@ def test_noise_damages_a_frame_whose_rate_is_too_high() -> None:
 
 
 def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
-    """A is 115 m away from B, and C is 125 m away. The signal of C is 1 dB weaker than that of A and too weak to be
-    received, so B misses its preamble.
+    """B is 115 m away from A, and 125 m away from C. The signal of C is too weak to be received, but only 1 dB weaker
+    than that of A, so B misses the preamble of A.
     """
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
@@ -163,7 +163,7 @@ def test_a_node_is_busy_from_the_preamble_to_the_end_of_a_frame() -> None:
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
-    """B was sending when A began, so B missed the preamble of A. B defers to the energy of A at 20 m, but not at 60
+    """B was sending when A began, so B missed the preamble of A. B defers to the energy of A over 20 m, but not over 60
     m.
     """
     for distance_m, defers in ((20, True), (60, False)):
@@ -199,7 +199,7 @@ def test_a_node_defers_to_a_preamble_below_the_energy_threshold() -> None:
 
 def test_combined_energy_is_sensed_while_both_signals_last() -> None:
     """At B, each signal is 1 dB below the threshold, and both together are 2 dB above it."""
-    distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # distance at which the signal arrives with -63 dBm
+    distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # distance at which the signal is received at -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
         air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # With this setting, B does not detect any preamble.
         b = air.node(0)
@@ -218,8 +218,8 @@ def test_combined_energy_is_sensed_while_both_signals_last() -> None:
 
 
 def test_a_wall_reduces_the_received_power() -> None:
-    """Two nodes are 40 m apart. A house of 10 m stands between them, so the signal passes two walls and ten metres
-    inside.
+    """Two nodes are 40 m apart. A house 10 m wide stands between them, so the signal crosses two walls and ten metres
+    of interior.
     """
     house = [[(1500, -1000), (2500, -1000), (2500, 1000), (1500, 1000), (1500, -1000)]]
     for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):

@@ -118,7 +118,7 @@ class Outcome(NamedTuple):
 def transfer(
     loss: float, segments: int, seed: int, rtt_s: float = 0.2, gbps: float = 1.0, **parameters: Any
 ) -> Outcome:
-    """Run long enough to transfer about `segments` segments. The first tenth of the time is not counted."""
+    """Transfer about `segments` segments. The first tenth of the time is not counted."""
     plain: dict[str, Any] = {"mss_bytes": 1000, "window_bytes": None, "messages_in_flight": None, "rto_initial_s": 3.0}
     tcp = TcpParameters(**plain | parameters)
     kernel = Kernel()

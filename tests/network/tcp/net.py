@@ -181,7 +181,7 @@ def check_crashes(
     """Check connections across crashes. Node a keeps connecting to b, both nodes send, and either of them may crash.
 
     Segments live for up to `jitter_ms`. `outages` contains (node, time in seconds, duration). The messages that a link
-    hands up must be a prefix of the messages that were sent on its other end, even if old segments arrive late. If the
+    delivers must be a prefix of the messages that were sent at its other end, even if old segments arrive late. If the
     nodes are patient, the last messages over the last pair of links must also arrive.
     """
     parameters = PATIENT if patient else HASTY

@@ -125,7 +125,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
 
 
 def test_a_full_acknowledgement_deflates_the_window_to_ssthresh() -> None:
-    """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS), which is ssthresh here."""
+    """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS). Here this is ssthresh."""
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
     wire.a.say(*range(40))

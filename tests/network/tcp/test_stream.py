@@ -96,9 +96,7 @@ def test_segments_contain_one_message_without_aggregation() -> None:
 
 
 def test_nagle_allows_one_short_segment_at_a_time() -> None:
-    """RFC 9293, 3.7.4: at 1000 only the first message is sent. Full segments need not wait. The remaining bytes wait
-    until 1100.
-    """
+    """RFC 9293, 3.7.4: at 1000, the first message and full segments are sent. The remaining bytes wait until 1100."""
     wire = Wire(tcp(nagle=True)).open()
     wire.a.say(*range(25), size_bytes=100)
     assert [(names(segment), segment.length) for segment in wire.segments] == [

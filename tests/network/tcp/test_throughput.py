@@ -1,11 +1,11 @@
 """Tests of the throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
 
-As in both papers, the formulas use the loss, the round trip and the timeout that were measured during the transfer.
-Losses are independent, for which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): a factor of 1.07 where
-losses are rare. Where losses are frequent, it matters that only whole segments are sent: with a window of 6.5 segments,
-6 are sent. Two effects of the round trip limit the ratios from below, and neither formula includes them. A timeout of
-one round trip costs almost no time in PFTK. An acknowledgement that is delayed for longer than a round trip makes the
-odd segment at the end of a window wait for the next window.
+As in both papers, the formulas use the loss, the round trip and the timeout that were measured during the transfer. For
+independent losses, theory gives a constant of 1.31 instead of 1.22 (0.93 instead of 0.87), a factor of 1.07 if losses
+are rare. If losses are frequent, it matters that only whole segments are sent: a window of 6.5 segments allows 6. Two
+effects of the round trip limit the ratios from below, and neither formula includes them. A timeout of one round trip
+costs almost no time in PFTK. An acknowledgement that is delayed for longer than a round trip makes the odd segment at
+the end of a window wait for the next window.
 """
 
 from __future__ import annotations

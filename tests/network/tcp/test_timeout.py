@@ -189,11 +189,11 @@ def test_a_second_timeout_in_a_row_does_not_change_ssthresh() -> None:
 
 
 def test_an_ack_delay_equal_to_the_minimum_timeout_is_handled() -> None:
-    """With the default settings, the first lone segment is retransmitted without need, and then the estimator has
-    adapted. With 0.1 s there is no such retransmission.
+    """With an acknowledgement delay of 0.2 s, the first segment is retransmitted unnecessarily, and then the estimator
+    has adapted. With 0.1 s, no segment is retransmitted.
 
-    One way takes 5 ms. After the handshake SRTT is 10, RTTVAR 5 and RTO 200. The first sample that includes the delay
-    is 210, after which the three values are 35, 53.75 and 250.
+    A segment takes 5 ms to arrive. After the handshake SRTT is 10, RTTVAR 5 and RTO 200. The first sample that includes
+    the delay is 210, after which the three values are 35, 53.75 and 250.
     """
     wire = Wire(tcp(delayed_ack_s=0.2), delay_ns=5 * MILLISECOND).open()
     for k in range(20):

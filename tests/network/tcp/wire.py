@@ -120,8 +120,8 @@ class Wire:
             end.connection.on_segment(segment)
 
     def open(self) -> Self:
-        """Open the connection. The SYN is sent at 0, and the connection is open for a at 100 ms and for b at 150 ms.
-        Clear the log at 1 s.
+        """Open the connection and clear the log at 1 s. The SYN is sent at 0. The connection opens at end a at 100 ms
+        and at end b at 150 ms.
         """
         self.a.connection.connect()
         self.run_ms(1000)

@@ -27,7 +27,7 @@ class Packet(NamedTuple):
 
 
 class Life:
-    """The effect handler of a node's port. It records all actions of the node from a start to the next crash."""
+    """The effect handler of a node's port. It records all actions of the node between a start and the next crash."""
 
     def __init__(self, bench: Bench, name: str) -> None:
         self.bench, self.name = bench, name

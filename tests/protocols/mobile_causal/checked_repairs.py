@@ -14,13 +14,13 @@ Checks    R1      a message for one node is sent as a unicast frame
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      a number that another host of the same station has also exists for this host
-          R6      if the MAC gave up an App_hs at once, the host sends it again after `retry_s`, then after twice that
-                  time, and so on up to I(x). A new session starts again with `retry_s`. A message from a station to one
-                  host waits no longer than that
+          R6      if the MAC gives up an App_hs, the host sends it again at once. If the MAC gives it up again, the host
+                  waits for `retry_s`, then for twice that time, and so on up to I(x). A new session restarts this
+                  sequence. A message from a station to one host waits no longer than that
           R8      after `cell_copies` copies for the cell, a message is sent to individual hosts
           R9      first copies are sent to individual hosts only if there is one host, or if there are at most
                   `few_hosts` hosts and one of them has lacked more than `lossy_share`, and while no other copy is in
-                  the queue. Then each of these hosts gets a separate copy
+                  the queue. Then each of these hosts is sent a separate copy
 Errors    Untrue, which ends the run
 Source    docs/protocols/repair.md
 """
@@ -79,7 +79,8 @@ class Retries:
     def __init__(self, p: Any, or_earlier: bool = False) -> None:
         self._p = p
         self._or_earlier = or_earlier
-        self._given_up: dict[int, tuple[int, int]] = {}  # number -> (how many times given up, time of the last one)
+        # number -> (how often the MAC gave it up, time of the last one)
+        self._given_up: dict[int, tuple[int, int]] = {}
         self._usual_s: dict[int, float] = {}  # number -> I(x) at that time, without jitter
 
     def given_up(self, number: int, now: int, pending: int) -> None:

@@ -1,12 +1,12 @@
-"""Mutants of the mobile causal broadcast: each of them undoes one repaired rule, and the swarm must catch each of them.
+"""Mutants of the mobile causal broadcast: each of them undoes one repaired rule, and must be caught.
 
 Model     a mutant is an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py). It
           runs on the adversary's network with the self-checks off. The lines that it replaces carry the label of the
           rule (test_labels.py). An edit that no longer applies is an error and does not count as a survivor. Each run
           is recorded, and the verifier judges only the run directory. A run that raises leaves no directory and does
           not count. Mutants that lose no message and only load the radio are caught by scenes instead. With --radio
-          the same edits are tried on the medium, with scenes as `mobilenet swarm` draws them; these are not adapted to
-          a rule
+          the same edits are tried on the medium. Their scenes are drawn as in `mobilenet swarm`, and are not adapted
+          to a rule
 Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N] [--radio dcf|sinr]
           prints for each mutant the number of schedules, the seed that caught it, and the property that was violated
 Source    the rules by label: docs/protocols/mobile-causal.md, Deviations
@@ -67,7 +67,7 @@ def load(name: str) -> ModuleType:
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # number of schedules until the mutant was caught, or all of them
+    schedules: int  # number of schedules until the mutant was caught, or the limit
     seed: int | None  # the seed that caught the mutant
     flavour: str
     check: str | None  # the first violated property, or None if the mutant survives
@@ -75,7 +75,7 @@ class Kill(NamedTuple):
 
 
 def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
-    """Return the verdicts on a run of this schedule, or an empty dictionary if the run raised an exception."""
+    """Return the verdicts on a run of this schedule, or an empty dictionary if the run raises an exception."""
     protocol = load(name)
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
         try:

@@ -96,7 +96,7 @@ def test_f5_a_stream_copy_cannot_pass_for_a_recovery_message() -> None:
     host.on_receive(1, AppCo(0, 2, 4, mid(14), 100))
     host.on_receive(1, InitAck(0, 2, 3, 5, (5, 6), 0, False))
     assert b.deliveries("h0") == []
-    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # This message belongs to another session.
+    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # This message belongs to an earlier session.
     host.on_receive(1, AppCo(0, 2, 3, mid(13), 100))
     assert b.deliveries("h0") == [(9, 13), (9, 14)]
     assert b.stable["h0"].nxt == 7  # messages 5 and 6 were delivered elsewhere
@@ -269,7 +269,7 @@ def test_f6_a_position_applies_only_to_its_session() -> None:
     station = b.stations["s0"]
     for n in range(3):
         station.on_wired(1, App(mid(n), 100))
-    station.on_receive(0, Init(0, 2, 0, 3))  # LC is 0, so the 3 belongs to another station
+    station.on_receive(0, Init(0, 2, 0, 3))  # LC is 0, so the position 3 refers to another station
     assert station.ctx[0].nxt == 0 and station.ctx[0].ses == 2
     station.on_receive(0, Init(0, 3, 2, 3))
     assert station.ctx[0].nxt == 3

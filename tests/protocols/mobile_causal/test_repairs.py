@@ -41,7 +41,7 @@ def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
 
 
 def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
-    """Return the seed of the first schedule that is rejected, and the property or check that it violates."""
+    """Return the seed of the first rejected schedule, and the property or check that it violates."""
     host, station = with_checks(load(name))
     for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:

@@ -78,7 +78,7 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
     radio.kernel.run_until(3 * SECOND)
     assert radio.most_queued <= 20
     keys = [key for time, key in radio.sent]
-    # In this time, no copy is due a second time.
+    # No copy is due a second time before 140 ms.
     first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]
     assert first_round == list(range(len(first_round)))
     if count * air_ms < 140:
@@ -130,7 +130,7 @@ def test_resending_sends_at_most_a_window_per_interval() -> None:
     radio.kernel.run_until(SECOND // 10)
     assert len(radio.sent) == 10
     radio.kernel.run_until(10 * SECOND)
-    assert len(radio.sent) <= 10 * 10 / 0.14  # 0.14 s is the shortest interval
+    assert len(radio.sent) <= 10 * 10 / 0.14  # The shortest interval is 0.14 s.
     for oldest in range(0, 100, 10):  # later messages follow when the oldest ones are acknowledged
         for key in range(oldest):
             radio.resender.forget(key)

@@ -20,7 +20,7 @@ from tests.lab.hunt.exhaustion.mutants import TRIED, explore
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .mutants import MUTANTS, hunt
 
-LATE = "no_inst"  # The swarm needs 1,474 schedules to catch it. Exhaustive search needs a few seconds.
+LATE = "no_inst"  # The swarm catches this mutant only after 1,474 schedules. Exhaustive search needs a few seconds.
 # The first seeds that catch these mutants.
 SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}
 

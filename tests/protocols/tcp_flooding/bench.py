@@ -59,12 +59,12 @@ class Bench(Connections):
         return self.hosts[h].co_broadcast(payload_bytes)
 
     def move(self, h: int, cell: int) -> None:
-        """Move a host to this cell, where it has an open connection to the station."""
+        """Move a host to this cell, and open its connection to the station."""
         self.hosts[h].on_cell(cell)
         self.open()
 
     def pass_along(self, *nodes: str) -> None:
-        """For each pair of consecutive nodes, in order, deliver the messages that wait between them."""
+        """For each pair of consecutive nodes, in order, deliver the messages in transit between them."""
         for sender, receiver in pairwise(nodes):
             self.pass_on(sender, receiver)
 

@@ -2,7 +2,7 @@
 
     python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
-Model     the scenarios are those that the swarm draws for the radio, with this protocol. A mutant is caught when the
+Model     the swarm draws the scenarios for the radio, with this protocol. A mutant is caught when the
           verdict is `violated`. If a run raises an exception, the verifier has not caught the mutant, and the search
           continues. A mutant is a subclass if a whole handler changes, and an edit of a few lines in a fresh copy of
           the package (tests/protocols/edits.py) if a clause changes
@@ -175,7 +175,7 @@ class NothingKept(Station):
 
 @mutant("kept_last")
 class KeptLast(Station):
-    """The station sends buffered messages after the later ones."""
+    """The station sends buffered messages after newer messages."""
 
     def _make_safe(self, link: HostLink) -> None:
         kept, link.buffer = link.buffer or [], None
@@ -258,7 +258,7 @@ edited_mutant(
 
 @mutant("one_via")
 class OneVia(Host):
-    """The host forgets the old station at Safe."""
+    """The host forgets the old station when Safe arrives."""
 
     def _on_safe(self, channel: Any) -> None:
         super()._on_safe(channel)
@@ -338,7 +338,7 @@ class LeavesAtOnce(Host):
 
 @mutant("no_moved")
 class NoMoved(Station):
-    """The host does not tell other stations that it has moved."""
+    """A station does not tell the others to drop their links to a host that has moved."""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
         pass
@@ -346,7 +346,7 @@ class NoMoved(Station):
 
 @mutant("no_stay")
 class NoStay(Station):
-    """The host does not tell the other station that it has turned back."""
+    """A station does not tell the others to drop their links to a host that has turned back."""
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
         link.ses = m.ses
@@ -376,7 +376,7 @@ class DeliversOut(Host):
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # number of scenarios until the mutant was caught, or all of them
+    schedules: int  # number of scenarios until the mutant was caught, or the limit
     seed: int | None
     check: str | None  # the first violated property, or None if the mutant survives
     explanation: str

@@ -120,20 +120,20 @@ def test_tcp_flooding_is_valid_in_hostile_scenarios() -> None:
 
 
 def test_regression_a_message_does_not_follow_its_successor() -> None:
-    """In the bug, the message Welcome did not state which messages it followed."""
+    """Before the fix, Welcome did not state which messages preceded it."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_regression_an_idle_host_learns_that_it_was_given_up(seed: int) -> None:
-    """In the bug, the host had no message to send, so it never learned that it had been given up."""
+    """Before the fix, a host without messages to send never learned that it had been given up."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 def test_regression_an_ack_on_the_air_at_the_end_is_counted() -> None:
-    """In the bug, an ACK was counted at its start, but its frame was counted at its end."""
+    """Before the fix, an ACK was counted at its start, but its frame was counted at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
         one = scenario("first", f"duration_s={3 + number / 1e3}", *changes)
@@ -144,7 +144,7 @@ def test_regression_an_ack_on_the_air_at_the_end_is_counted() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_tcp_flooding_mutants_are_killed_by_random_scenarios(name: str) -> None:
-    # The seed that catches this mutant.
+    # The search for `delivers_out` starts at the seed that catches it.
     assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None
 
 
@@ -155,17 +155,15 @@ def test_tcp_flooding_mutants_are_killed_by_their_listed_seeds(name: str, seed: 
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_station_connections_survive_a_slow_wire(changes: tuple[str, ...]) -> None:
-    """A round trip takes 1.2 s. This exceeds the first timeout, and the time in which a connection with a host must be
-    open.
-    """
+    """A round trip of 1.2 s exceeds the first timeout, and the time within which a connection with a host must open."""
     slow = ("duration_s=10", "drain_s=60", "stations.backbone.delay_ms=600")
     verdicts, metrics, _ = measure(scenario("first", *slow, *changes))
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
 def test_hosts_beyond_one_sifs_of_propagation_are_supported(tmp_path: Path) -> None:
-    """At 2 999.4 m, propagation takes 10.005 microseconds and SIFS is 10: the answer is due before the last receiver
-    has the frame.
+    """At 2 999.4 m, propagation takes 10.005 microseconds and SIFS is 10. The answer is therefore due before the last
+    node has received the frame.
     """
     rows = [f"{t},{name},{x},0" for t in range(0, 21, 5) for name, x in (("near", 0.5), ("far", 2999.9))]
     (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")

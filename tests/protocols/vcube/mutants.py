@@ -36,7 +36,7 @@ LIMIT = 3000
 
 
 class SubtreeOfTheSource(BestEffortBroadcast):
-    """Forwards as line 33 of the paper prints it."""
+    """Forwards messages as printed in line 33 of the paper."""
 
     def _forward(self, m: Tree, j: int) -> None:
         source = m.id.source
@@ -47,7 +47,7 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 
 
 class OneRowOnly(BestEffortBroadcast):
-    """Handles an ACK as line 67 of the paper prints it."""
+    """Handles an ACK as printed in line 67 of the paper."""
 
     def _on_ack(self, j: int, m: Tree) -> None:
         rows = self.ack_set.get(m, ())
@@ -59,7 +59,7 @@ class OneRowOnly(BestEffortBroadcast):
 
 
 class BottomIsTrue(BestEffortBroadcast):
-    """Accepts messages as lines 12 and 13 of the paper print it."""
+    """Accepts messages as printed in lines 12 and 13 of the paper."""
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
@@ -109,7 +109,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
 
 class Overtakes(BestEffortBroadcast):
-    """Sends a message that is too long before earlier messages in the queue (l.37-38 as printed)."""
+    """Sends an oversized message ahead of the messages in the queue (l.37-38 as printed)."""
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes >= self._max_payload_bytes:
@@ -139,7 +139,7 @@ class HistoryByMessage(ReliableBroadcast):
 
 
 class RowWithheld(ReliableBroadcast):
-    """Withholds the row together with the TREE."""
+    """Adds a row only if it also sends the TREE."""
 
     def _broadcast_cluster(self, j: int, m: Message, s: int) -> None:
         first = next((k for k in c(self._i, s) if k in self.correct), None)
@@ -185,7 +185,7 @@ class NoDelv(ReliableBroadcast):
 
 
 class _Port:
-    """A port whose sending can be changed."""
+    """A port with a replaced send function."""
 
     def __init__(self, port: Any, send: Any) -> None:
         self.me, self.deliver, self.complete, self.send = port.me, port.deliver, port.complete, send
@@ -202,7 +202,7 @@ class DoesNotWait(ReliableBroadcast):
 
 
 class NoRestart(ReliableBroadcast):
-    """Does not restart a message that arrives after its source is suspected (l.42-43)."""
+    """Does not restart a message that arrives after its source has been suspected (l.42-43)."""
 
     def _handle_message(self, m: Message) -> None:
         believed, self.correct = self.correct, self.correct | {m.id.source}
@@ -281,12 +281,13 @@ class ByOwnEntries(CausalLayer):
 
 
 class Mutant(NamedTuple):
-    hole: str  # the fault as described in the header of the protocol
+    hole: str  # entry for the fault in the header of the protocol
     protocol: str
     where: Any  # module that builds the protocol
     of: str  # name of the class that is replaced
     kind: type
-    # The test that detects the mutant if no promise is broken, or if the swarm would need very many schedules.
+    # The test that detects a mutant that breaks no promise, or that the swarm would find only after very many
+    # schedules.
     scene: str | None = None
 
 

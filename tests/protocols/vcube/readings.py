@@ -72,8 +72,8 @@ def load(name: str) -> Any:
 
 
 class Misread:
-    """Makes processes that follow a misreading. With a single tree it makes the fast version, because the printed form
-    has one tree per source.
+    """Creates processes that follow a misreading. With a single tree it creates the fast version, because the printed
+    form has one tree per source.
     """
 
     def __init__(self, name: str) -> None:
@@ -94,7 +94,7 @@ class Misread:
 
 
 class HalfTheClusters(CausalBroadcast):
-    """Uses only the clusters 1 < s <= h, as Alg. 1 is printed."""
+    """Uses only the clusters 1 < s <= h, as printed in Alg. 1."""
 
     def _neighbours(self, h: int) -> list[int]:
         return [k for k in super()._neighbours(h) if (k ^ self._i) > 1]

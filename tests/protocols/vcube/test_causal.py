@@ -57,7 +57,7 @@ def test_the_vcube_causal_broadcast_violates_nothing(
 @pytest.mark.parametrize("n", [2, 4, 8, 16, 32, 5, 19])
 @pytest.mark.parametrize("release", ["packet", "message"])
 def test_aggregation_does_not_delay_deliveries(n: int, release: str) -> None:
-    """With fixed delays and without contention, all times of delivery are the same with and without aggregation."""
+    """With fixed delays and without contention, aggregation does not change any delivery time."""
     for seed in range(3):
         plain = play(n, seed, 3, fixed=True, contention=False, aggregate=False)
         packed = play(n, seed, 3, fixed=True, contention=False, release=release)
@@ -183,8 +183,8 @@ def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict
 @settings(max_examples=150)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
 def test_fast_and_printed_causal_broadcast_behave_identically(n: int, each: int, mtu: int, seed: int) -> None:
-    """Step by step and in any order of arrival, both versions send the same packets of the same size to the same
-    children and deliver the same messages.
+    """Step by step and in any order of arrival, both versions deliver the same messages, and send the same packets of
+    the same size to the same children.
     """
     stream = Stream(seed, "order")
     printed = [Hands(PrintedCausalBroadcast, i, n, mtu_bytes=mtu) for i in range(n)]
@@ -214,7 +214,7 @@ def _to(sent: tuple[int, Any]) -> int:
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """A faulty process that decides about a delivery by the messages that it has received, and not by those that it has
+    """A faulty process that decides about deliveries by the messages that it has received instead of those that it has
     delivered.
     """
 
@@ -226,7 +226,7 @@ class HighestInsteadOfPrefix(CausalBroadcast):
 
 
 class SendsTwice(CausalBroadcast):
-    """A faulty process that forwards a message again."""
+    """A faulty process that forwards every packet twice."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
         for child in self._children[h]:

@@ -1,4 +1,4 @@
-"""Tests of causal order over VCube-RB. They check what holds despite crashes and false suspicions, and which messages
+"""Tests of causal order over VCube-RB: which guarantees hold despite crashes and false suspicions, and which messages
 may never be delivered.
 """
 
@@ -20,7 +20,8 @@ from .play import PlayedRun, play
 NONE = "workload.sources=0"
 # The schedule of the header: m1 of p0 reaches only p1. Then p1 broadcasts m2, which names m1, and m2 reaches only p3.
 LOST_PAST = (4, "faults=[{process: p2, at: 0}, {process: p0, at: 0.25}, {process: p1, at: 1.5}]", ((0, 0), (1.35, 1)))
-# The same schedule with four correct processes. 2 and 4 are down, so only p1 gets m1. m2 reaches p5, which spreads it.
+# The same schedule with four correct processes. p2 and p4 are down, so only p1 receives m1. m2 reaches p5, which
+# forwards it.
 LOST_PAST_OF_FOUR = (
     8,
     "faults=[{process: p2, at: 0}, {process: p4, at: 0}, {process: p0, at: 0.35}, {process: p1, at: 1.6}]",
@@ -77,7 +78,7 @@ BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
 def test_a_false_suspicion_does_not_lose_messages(
     layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some processes wait for a message of a process that is slow and suspected, but alive."""
+    """Some processes wait for a message of a process that is alive but slow, and is therefore suspected."""
     monkeypatch.setattr(causal_reliable, "CausalLayer", layer)
     schedules = (
         play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR)

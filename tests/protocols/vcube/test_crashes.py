@@ -123,7 +123,7 @@ def test_a_false_suspicion_is_withdrawn() -> None:
 
 
 def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
-    """Yield schedules in which a third of the processes crash, drawn from seeds."""
+    """Yield one run for each seed. By default, a third of the processes crash."""
     for seed in range(count):
         drawn = f"random_faults={{count: {n // 3}, latest: 8, whole_times: false}}"
         yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
@@ -182,7 +182,7 @@ def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivere
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """Message m comes from 2 and 4. Process 1 acknowledges, which completes m for 2. Then process 2, which should have
+    """The process receives m from 2 and 4. An acknowledgement of 1 completes m for 2. Then process 2, which should have
     forwarded m for 4, crashes.
     """
     hands = Hands()
@@ -197,8 +197,8 @@ def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list
 
 
 def test_dropping_messages_too_early_breaks_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This is l.53 as it was before the verifier existed. The fault was found in 240 random schedules with n = 32, and
-    reduced to four crashes.
+    """The mutant uses l.53 as it was before the verifier existed. The fault was found in 240 random schedules with n =
+    32, and reduced to four crashes.
     """
     faults = "faults=[{process: p8, at: 0.7}, {process: p9, at: 1.9}, {process: p4, at: 2.3}, {process: p13, at: 2.5}]"
     schedule = (faults, "detector={interval: 1, timeout: 3}", "duration=5000", "record.buffers=false")
@@ -214,7 +214,7 @@ def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: l
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
-    process.broadcast(None)  # The process waits for more messages.
+    process.broadcast(None)  # The process waits for more messages to bundle.
     process.broadcast(SimpleNamespace(size_bytes=100, payload_bytes=100))
     if kind is Overtakes:
         process._flush(1)
@@ -244,7 +244,7 @@ BROKEN_CHAIN = (
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
 def test_reliable_broadcast_survives_a_chain_of_four_crashes(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the counterexample of the specification, process 15 never gets m of the correct source 0."""
+    """In the counterexample of the specification, process 15 never receives m of the correct source 0."""
     assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
     instead(monkeypatch, ReliableBroadcast, mutant)
     assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]

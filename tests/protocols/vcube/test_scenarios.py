@@ -147,7 +147,7 @@ def test_impossible_packet_settings_are_rejected(change: str, complaint: str) ->
 
 
 def test_a_timeout_that_is_too_short_is_not_a_violation(tmp_path: Path) -> None:
-    """In the tests of the detector, its messages share their wires with broadcasts. Only a run shows how long the tests
+    """The messages of the failure detector share their wires with broadcasts, so only a run shows how long its tests
     take.
     """
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"

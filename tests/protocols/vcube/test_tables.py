@@ -39,8 +39,8 @@ SHARED = {  # Table 2, 16 processes: trees -> (latency, messages) of NO-AGGR, SM
     8: [(None, 480), (24.7, 176), (88.7, 176)],
     16: [(8.7, 480), (24.7, 272), (88.7, 272)],
 }
-# The values of BIG2 and BIG10 come from our runs. The paper prints (25.5, 168) and (88.7, 162) for 1, and (24.7, 188)
-# for 2; the differences are unexplained.
+# The values of BIG2 and BIG10 come from our runs. The paper prints (25.5, 168) and (88.7, 162) for 1 tree, and (24.7,
+# 188) for 2 trees; the differences are unexplained.
 SHARED_BIG = {
     1: [(25.5, 174), (88.7, 164)],
     2: [(24.7, 190), (88.7, 190)],
@@ -94,8 +94,8 @@ def representative(n: int) -> float:
     """Simulate only p0 with NO-AGGR while all processes broadcast at once. By symmetry, what p0 sends on link b also
     arrives at p0 from link b.
 
-    Times are in tenths of a time unit. The server of p0 needs 1 for each message, and the copy that comes from the
-    partner is handled 10 later. The last 1 is not counted.
+    Times are in tenths of a time unit. The server of p0 takes 1 for each message. The corresponding message from the
+    partner is handled 10 after that. The last unit is not counted.
     """
     d = n.bit_length() - 1
     queue: list[tuple[int, int, str, int]] = []

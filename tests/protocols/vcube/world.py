@@ -19,7 +19,7 @@ Event = tuple[int, int, str, MessageId]  # (time, process, "broadcast" or "deliv
 
 
 class World:
-    """A world with n processes of a protocol on the packet network, which broadcast at random times."""
+    """A packet network with n processes of a protocol, which broadcast at random times."""
 
     def __init__(
         self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True

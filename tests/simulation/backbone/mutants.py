@@ -1,4 +1,4 @@
-"""Mutants of the causal layer for tests. Some have no causal layer, and others have only a part of it."""
+"""Faulty versions of the causal layer, for tests. Some remove the layer, and others keep only a part of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer, Stamped
 
 
 class Unordered(CausalLayer):
-    """Hands up every message as soon as it arrives."""
+    """Delivers every message as soon as it arrives."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
@@ -33,7 +33,7 @@ class OtherChannel(CausalLayer):
 
 
 class OtherChannelBesideCausal(StampedSends):
-    """Lets directed sends bypass a broadcast protocol that is causal by itself."""
+    """Lets directed sends bypass a broadcast protocol that already guarantees causal order."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)

@@ -1,4 +1,4 @@
-"""Run stations that broadcast and send at random over links without order, and check causal order.
+"""Run stations that broadcast and send at random over links that may reorder messages, and check causal order.
 
 Requirement: let b be a broadcast and x any message. If b was sent or delivered at the sender of x before x was sent,
 then b is delivered at the destination of x before x. Every message arrives exactly once.

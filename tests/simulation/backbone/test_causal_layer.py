@@ -1,5 +1,5 @@
-"""Tests of the promises of a backbone on links without order. They also show that each part of the causal layer is
-necessary.
+"""Tests of the guarantees of a backbone whose links may reorder messages. They also show that each part of the causal
+layer is necessary.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_the_swarm_finds_no_violation_on_the_causal_layer(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
 def test_removing_the_causal_layer_leads_to_violations(kind: str, layer: Layer) -> None:
-    """With the layer, runs of the same schedules are valid."""
+    """The same schedules are valid with the layer."""
     violated = []
     for seed in range(60):
         with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +123,9 @@ def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
 
 
 def test_emulated_links_also_require_the_causal_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The FIFO links form a full mesh of equal links. A directed send takes one link where a broadcast takes three."""
+    """The FIFO links form a full mesh of equal links. A directed send takes one link, while a broadcast may take
+    three.
+    """
     monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
     changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]
     done = api.run(Path(__file__).parents[3] / "scenarios" / "dynamic.yaml", out=tmp_path / "run", overrides=changes)

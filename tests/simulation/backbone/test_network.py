@@ -17,7 +17,7 @@ NOTE = Note(0, None, 0, size_bytes=85)  # 0.1 ms at 10 Mb/s with 40 bytes of hea
 def arrivals(
     edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4
 ) -> list[tuple[int, int, int]]:
-    """Return (station, source, time in microseconds) for each arrival of these sends."""
+    """Return (station, source, time in microseconds) for each message that arrives."""
     kernel = Kernel()
     near = None if edges is None else adjacency(edges, stations)
     network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)
