@@ -98,7 +98,7 @@ def quietly(*command):
 
 
 def made_of():
-    """Return what an environment would be made from now."""
+    """Return the Python version, the path and the package lists from which an environment would be made now."""
     parts = {"python": "%d.%d" % sys.version_info[:2], "place": VENV}
     for name in ("requirements.lock", "pyproject.toml"):
         with open(os.path.join(HERE, name), "rb") as file:
@@ -107,7 +107,7 @@ def made_of():
 
 
 def stamp():
-    """Return what the present environment was made from, or {} if it is absent or incomplete."""
+    """Return the values of made_of for the present environment, or {} if it is absent or incomplete."""
     try:
         with open(STAMP, encoding="utf-8") as file:
             parts = json.load(file)
@@ -124,7 +124,7 @@ def setup():
     is_new = stamp() != made_of()
     if is_new:
         with one_at_a_time():
-            if stamp() != made_of():  # no other process has made it in the meantime
+            if stamp() != made_of():  # Another process may have made it in the meantime.
                 make_environment()
     # Print what is missing for compiling only once, and not at every command.
     is_asked = is_new or sys.argv[1:] == ["setup"]
@@ -132,7 +132,7 @@ def setup():
     if not is_asked:
         run(*compiling)
         return
-    classes = subprocess.Popen(  # each of the two commands keeps one processor busy for a while
+    classes = subprocess.Popen(  # Both commands run at the same time, because each keeps only one processor busy.
         [PYTHON, "-m", "mobilenet.lab.studies.query.spark_classes"], cwd=HERE, env=surroundings()
     )
     run(*compiling, "--again")
@@ -234,8 +234,8 @@ def install():
             raise Refusal(
                 "the packages could not be installed: see above (is there a network? PIP_INDEX_URL selects a mirror)"
             )
-    # Install a plain path. An import finder would be asked after the folder of a script, and a clone in that folder is
-    # also called mobilenet.
+    # Install the project as a plain path. Python would ask an import finder only after searching the folder of a
+    # script, where a clone is also called mobilenet.
     compat = ["--config-settings", "editable_mode=compat"]
     itself = [*pip, "-q", "--no-build-isolation", "--no-index", *compat, "--editable", HERE]
     done = subprocess.run(itself, env=env, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -334,7 +334,7 @@ def demo(arguments):
 
 REST = "long or spark or browser"
 SPREAD = ["-nauto", "--maxprocesses=4", "--max-worker-restart=0", "--dist=loadfile", "--no-loadscope-reorder"]
-# Two more than there are processors, because these tests wait for Java, browsers and programs.
+# Two more workers than processors, but at most four, because these tests wait for Java, browsers and programs.
 WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]
 
 
@@ -349,7 +349,7 @@ def test_rest(arguments):
 
 
 def test_all(arguments):
-    """all tests, and while some of them wait, others run"""
+    """all tests, in up to four processes"""
     pytest("", arguments or WAITING)
 
 
@@ -361,8 +361,8 @@ def pytest(marks, arguments):
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
-# Paths are faster than a mark. A mark is known only after all files have been imported, which takes longer than these
-# tests.
+# These tests are selected by path. To select them by mark, pytest would have to import all files first, which takes
+# longer than the tests.
 FAST = (
     "tests/test_layering.py",
     "tests/test_style.py",
@@ -382,7 +382,7 @@ FAST = (
 
 
 def test_fast(arguments):
-    """quick tests of every package, less than a minute in total"""
+    """quick tests of every package, which take less than a minute in total"""
     there = [path for path in FAST if os.path.exists(os.path.join(HERE, path))]
     tool("python", "-m", "pytest", *(SPREAD + there + list(arguments)))
 
@@ -404,7 +404,7 @@ OF_CORE = (
 
 
 def test_core(arguments):
-    """the tests of the core, in an environment with only what a plain installation brings"""
+    """the tests of the core, in an environment that contains only the packages of a plain installation"""
     import tomllib
 
     setup()
@@ -469,12 +469,12 @@ def bench(arguments):
 
 
 def validate_scenarios(arguments):
-    """every scenario at full length with 20 seeds, judged; resumes where it was stopped"""
+    """run and judge every scenario at full length with 20 seeds; resumes where it was stopped"""
     tool("python", "-m", "validation.scenarios", *arguments)
 
 
 def validate_radio(arguments):
-    """reception by power compared with results of ns-3: writes docs/validation/sinr.md"""
+    """compare reception by power with results of ns-3, and write docs/validation/sinr.md"""
     tool("python", "-m", "validation.radio", *arguments)
 
 

@@ -2,11 +2,11 @@
 machine code.
 
 Model     `viz/` becomes `mobilenet/viz`, and `scenarios/` and `data/` go below `mobilenet/examples`. With a C
-          compiler, the hot path is compiled in the wheel's own copy of the source, as `make setup` does it in a clone,
+          compiler, the hot path is compiled in the wheel's own copy of the source, as `make setup` does in a clone,
           and the wheel is only for this platform. Without a compiler, or with MOBILENET_COMPILED=0, the wheel is for
           any platform, and the code is interpreted. `make dist` names the folder of compiled modules in the clone,
           which are reused for the same source
-Errors    on Windows there is no wheel, and the error is a single line
+Errors    on Windows, the build fails with an error of one line
 Source    ours: docs/architecture/set-up.md
 """
 
@@ -30,7 +30,7 @@ BUILD_NATIVE = "mobilenet.engine.build_native"
 
 @functools.cache
 def compiles() -> bool:
-    """Return whether the hot path can be compiled here. The code itself answers this, and needs only the standard
+    """Return whether the hot path can be compiled here. The source itself decides this with only the standard
     library.
     """
     if os.environ.get("MOBILENET_COMPILED") == "0":

@@ -99,7 +99,7 @@ def one_spark() -> Iterator[None]:
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if master.startswith("local"):
-            # the number of workers that the command requested
+            # The URL contains the number of workers that the command requested.
             assert settings["spark.master"].startswith(master.removesuffix("]"))
             two = re.sub(r"\d+|\*", "2", settings["spark.master"], count=1)
             current[:] = [start(settings | {"spark.master": two}, master)]

@@ -1,4 +1,4 @@
-"""Compare with published formulas those parts of the radio model that were not compared with ns-3.
+"""Compare parts of the radio model with published formulas. These parts have not been compared with ns-3.
 
 Model     The formulas are implemented again here. They give path losses at individual distances, the standard deviation
           and correlation of shadowing over SEEDS worlds, and the share of frames received at 48 and 54 Mb/s. Those
@@ -52,7 +52,7 @@ def _path_losses() -> Iterator[Row]:
     yield _loss("free_space", "2.4 GHz, 100 m", 20 * log10(4 * pi * 100 / wave_m), 100, model="free_space")
     for d in (50, 150):
         space_m = sqrt(d * d + 8.5**2)  # The antennas are 10 m and 1.5 m high.
-        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # uses both antenna heights minus 1 m
+        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # Both antenna heights are reduced by 1 m.
         beyond = 40 * log10(space_m) - 9.5 * log10(break_m**2 + 8.5**2)
         sight = 32.4 + 20 * log10(2.4) + (21 * log10(space_m) if d <= break_m else beyond)
         none = max(sight, 22.4 + 35.3 * log10(space_m) + 21.3 * log10(2.4))

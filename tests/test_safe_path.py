@@ -88,7 +88,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("planted")
     mark, place = folder / "mark", folder / "place"
-    # Spark's folder contains a folder of this name, so the parent folder now looks like that of Spark.
+    # An installation of Spark contains a folder of this name, so `folder` now looks like one.
     (folder / "jars").mkdir()
     (folder / "bin").mkdir()
     for name in ("spark-submit", "spark-class"):
@@ -97,7 +97,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scenarios").mkdir(parents=True)
     shutil.copy(ROOT / SCENARIO, place / "scenarios")
     (place / "scenarios" / "study.yaml").write_text(STUDY)
-    (place / "clean").mkdir()  # for programs, which may import the modules next to them
+    (place / "clean").mkdir()  # This folder is for programs, which may import the modules next to them.
     realtime.scenario(place / "clean", "while True: time.sleep(1)")
     for planted in (place, place / "scenarios"):
         plant(planted, mark)

@@ -105,7 +105,7 @@ def test_running_setup_again_does_nothing(make: ModuleType) -> None:
         pytest.skip("this environment was not made by make.py")
     cpu_s = children_cpu_s()
     done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
-    missing = build_native.obstacle()  # The obstacle is printed whenever `setup` is called by name.
+    missing = build_native.obstacle()  # The obstacle is printed whenever the user calls `setup` by name.
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 0 if missing is None else 1)
     assert children_cpu_s() - cpu_s < 2  # takes 0.05 s on an idle machine
 

@@ -1,7 +1,7 @@
 """Damage a run directory as a failing disk, an editor or an attacker might.
 
 Model     A damage consists of a name and a function that damages a directory. The damages depend only on the files, so
-          the same run always has the same ones.
+          the same run is always damaged in the same ways.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def damages(run: Path) -> Iterator[Damage]:
 
 
 def document_damages(run: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a document. In each of them, one key is missing or has one of two wrong values."""
+    """Yield damages of a document. Each of them removes one key or gives it a wrong value."""
     document = json.loads((run / name).read_text())
     paths: list[tuple[str, ...]] = [(key,) for key in document]
     paths += [(key, *list(inside)[:1]) for key, inside in document.items() if isinstance(inside, dict) and inside]
@@ -85,7 +85,9 @@ def _set(name: str, path: tuple[str, ...], value: Any) -> Callable[[Path], None]
 
 
 def _cell(name: str, column: str, value: Any) -> Callable[[Path], None]:
-    """Return a damage that changes one cell: the last one of `time_ns`, or the middle one of any other column."""
+    """Return a damage that changes one cell of a column: the last cell of `time_ns`, or the middle cell of another
+    column.
+    """
 
     def spoil(run: Path) -> None:
         table = pq.read_table(run / name)

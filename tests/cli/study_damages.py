@@ -88,7 +88,7 @@ def _made_file(folder: str) -> Callable[[Path], None]:
 
 
 def _lines(study: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a YAML file. In each of them, one line is missing or has another value."""
+    """Yield damages of a YAML file. Each of them removes one line or changes its value."""
     lines = (study / name).read_text().splitlines(keepends=True)
     for number, line in enumerate(lines):
         key = line.partition(":")[0]

@@ -110,7 +110,7 @@ def test_type_annotations_of_the_package_reach_its_users() -> None:
 
 
 def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
-    """The folder of the clone is also called mobilenet, but this folder is not the package."""
+    """The script lies next to a clone. The folder of the clone is also called mobilenet, but is not the package."""
     (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
     (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -140,7 +140,7 @@ def test_dir_of_the_package_lists_the_public_names() -> None:
 
 
 def loaded_after(code: str, **environment: str) -> set[str]:
-    """Return the packages that a fresh interpreter has loaded after running the code."""
+    """Run the code in a fresh interpreter, and return the packages that are loaded at its end."""
     code += "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     env = os.environ | environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)

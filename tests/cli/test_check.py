@@ -1,4 +1,4 @@
-"""Tests of `check`, which reports on a scenario before it runs, and of its error message if the file is a study."""
+"""Tests of `check`, which examines a scenario before a run, and which rejects a study with an error message."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_check_does_not_underestimate_a_run_that_never_settles(protocol: str) ->
         ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # The rate of events is constant.
         ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # Hosts are still joining.
         ("vcube/causal.yaml", []),
-        ("first.yaml", []),  # This scenario is run to its end.
+        ("first.yaml", []),  # The first forecast plays this scenario to its end.
     ],
 )
 def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
@@ -122,7 +122,7 @@ def test_diff_reports_a_changed_verdict(tmp_path: Path) -> None:
     ids=["keys", "flow", "list", "block", "deep", "questions", "folded", "digits"],
 )
 def test_a_large_malformed_scenario_is_rejected_within_seconds(text: str) -> None:
-    """Rejecting a file takes only seconds of CPU time, even if it has the largest size."""
+    """Rejecting a file of the maximum size takes only seconds of CPU time."""
     began = time.process_time()
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_text(text)

@@ -39,7 +39,7 @@ def call(*words: str | Path) -> int:
 
 @pytest.fixture
 def violated(place: Path, tmp_path: Path) -> Path:
-    """Return a copy of the run whose record is changed: one host delivers a message twice."""
+    """Return a copy of the run in which one host delivers a message twice."""
     directory = tmp_path / "broken"
     directory.mkdir()
     for file in (place / "runs" / "first-s1").iterdir():

@@ -35,7 +35,7 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
-# These commands take seconds. They are tested with only one of every 25 damages, in addition to the other commands.
+# Drawing takes seconds, so these commands are tested with only one damage in 25.
 DRAWN = 25
 PART = 8  # The damages are divided among eight tests.
 THIN = 3  # One damage in three is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.

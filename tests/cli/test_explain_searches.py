@@ -1,5 +1,5 @@
-"""Tests of `mobilenet explain` for the directories of searches and answers, and for archives. It prints the command
-that makes them.
+"""Tests that `mobilenet explain` prints the command that makes the results of a search or of claims, or that checks an
+archive.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def test_explain_gives_the_command_of_a_capacity_search(tmp_path: Path) -> None:
 
 
 def test_explain_gives_the_command_of_a_screening(tmp_path: Path) -> None:
-    """The question gives the keys without ranges, and the saved scenario has other values for these keys."""
+    """The user names the keys without ranges. The saved scenario sets these keys to other values, so the printed
+    command must give the ranges.
+    """
     asked = screening.Question(FIRST, ("workload.interval_s", "hosts.count"), seed=3, set=("duration_s=5",))
     planned = screening.plan(asked)
     create(planned.study, tmp_path / "found")

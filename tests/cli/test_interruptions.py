@@ -1,5 +1,5 @@
-"""Tests that a run which is stopped or killed, or for which the disk is full, leaves no run directory. Unless it is
-killed, it ends with exit code 3 and one line.
+"""Tests that an interrupted or killed run, or a run on a full disk, leaves no run directory. Unless the run is killed,
+it prints one line and exits with code 3.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .command import COMMAND, FIRST, SHORT, begin, everything_below, mobilenet, 
 def test_a_signal_ends_a_run_with_one_line_and_no_directory(number: signal.Signals, tmp_path: Path) -> None:
     process = begin("-q", place=tmp_path)
     process.send_signal(number)
-    process.send_signal(number)  # as timeout(1) does
+    process.send_signal(number)  # timeout(1) also sends the signal twice.
     outputs = process.communicate(timeout=60)
     assert outputs == ("", f"stopped by {number.name}; nothing was written\n") and process.returncode == 3
     assert everything_below(tmp_path) == []
@@ -57,7 +57,7 @@ def test_a_signal_is_handled_even_if_its_exception_is_lost(tmp_path: Path) -> No
 
 
 def test_a_run_ignores_a_signal_that_its_caller_ignores(tmp_path: Path) -> None:
-    """The run ignores the signal as well, as under nohup(1), and continues."""
+    """The caller ignores SIGHUP, as nohup(1) does. The run ignores the signal as well, and continues."""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     check = "import os, signal; from mobilenet import api; real = api.run\n" \

@@ -70,13 +70,13 @@ class Case(NamedTuple):
 
 
 def more(base: str, words: str) -> Case:
-    """Return a case with the given base, to which the option is appended."""
+    """Return a case whose second call appends `words` to the base."""
     return Case(base, f"{base} {words}")
 
 
 def other(base: str, value: str, another: str) -> Case:
-    """Return a case for an option that is required. The option has one value in the base and another value in the
-    command.
+    """Return a case for a required option. The option has one value in the base and another value in the second
+    call.
     """
     assert value in base
     return Case(base, base.replace(value, another))
@@ -121,7 +121,7 @@ BASES = {  # command -> its usual call
     "export": "export run --csv --out new",
     "artefact": "artefact study --out new.zip",
 }
-# Each value is either the option that is appended to the usual call, or a case with another call.
+# Each value is either an option to append to the usual call of the command, or a case with two other calls.
 CASES: dict[tuple[str, str], Case | str] = {
     ("run", "--seed"): "--seed 5",
     ("run", "--out"): more("run first.yaml --set duration_s=4", "--out elsewhere"),

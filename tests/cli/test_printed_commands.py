@@ -1,6 +1,4 @@
-"""Tests that each command which the program suggests runs as printed, from another folder, until the program suggests
-no further command.
-"""
+"""Tests that each suggested command runs as printed in another folder, and that the chain of suggestions ends."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name 
 ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
 FEW_HOSTS, FEW_PROCESSES = 8, 8  # The commands do not depend on the number of nodes.
-LONGEST_S = 10  # Simulated time. Other tests cover the later parts of a scenario.
+LONGEST_S = 10  # Simulated seconds. Other tests cover the later parts of a scenario.
 DRAWN = 2  # One scenario in two is run. `--repetitions 2` runs all of them.
 
 

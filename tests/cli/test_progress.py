@@ -36,7 +36,7 @@ def test_time_estimates_of_schedules_ignore_earlier_experiments(
 
 
 def test_the_time_estimate_covers_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten runs are done per minute. There are 4 left in this round, and up to 1,000 in all rounds."""
+    """Ten runs finish per minute. 4 runs remain in this round, and up to 1,000 runs remain in all rounds."""
     with progress.runs_progress(False) as update:
         for done in range(0, 21, 5):
             update(Standing(done, 0, 24 - done, 2, 1020 - done, "loss 0.2"))

@@ -2,7 +2,7 @@
 
 Model     The oracle uses sets of pairs of events in a trace. Happened-before is the transitive closure of "same host,
           earlier" and "broadcast before its delivery". Every rule is a loop over all pairs, which is slow but
-          obviously correct. When all stations have forgotten a host, the gap in its deliveries is called a `reset`.
+          obviously correct. A `reset` is a gap in the deliveries of a host that all stations have forgotten.
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: docs/verdicts-and-metrics.md
 """

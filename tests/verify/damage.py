@@ -40,7 +40,7 @@ workload: {interval_s: 1}
 
 
 class Table(dict[str, list[Any]]):
-    """The columns of a table, which are also available as attributes."""
+    """A table of named columns, which are also available as attributes."""
 
     def __getattr__(self, column: str) -> list[Any]:
         if column not in self:
@@ -55,7 +55,7 @@ class Table(dict[str, list[Any]]):
         return zip(*(self[column] for column in columns), strict=True)
 
     def where(self, **values: Any) -> list[int]:
-        """Return the indices of the rows in which the columns have these values."""
+        """Return the indices of the rows that have these values in the named columns."""
         wanted = tuple(values.values())
         return [row for row, cells in enumerate(self.each(*values)) if cells == wanted]
 
@@ -85,15 +85,15 @@ class Table(dict[str, list[Any]]):
             self[name] = [column[row] for row in order]
 
     def detail_of(self, row: int) -> dict[str, Any]:
-        """Return the detail of this row as an object."""
+        """Return the decoded JSON detail of this row."""
         return json.loads(self.detail[row] or "{}")  # type: ignore[no-any-return]
 
     def say(self, row: int, **values: Any) -> None:
-        """Set or add these keys in the detail of the row."""
+        """Set these keys in the JSON detail of the row."""
         self.detail[row] = json.dumps(self.detail_of(row) | values)
 
     def add(self, row: int, **numbers: float) -> None:
-        """Increase these numbers in the detail of the row."""
+        """Add these numbers to the values in the detail of the row."""
         detail = self.detail_of(row)
         self.say(row, **{name: detail[name] + number for name, number in numbers.items()})
 
@@ -170,7 +170,7 @@ class Copy:
         self.insert(before, **self.events.row(row) | {"time_ns": self.events.time_ns[before]})
 
     def move(self, row: int, before: int) -> None:
-        """Move the event to just before an earlier event, and give it the time of that event."""
+        """Move the event directly before an earlier event, and give it the time of that event."""
         self.repeat(row, before)
         self.remove(row + 1)
 
@@ -181,7 +181,7 @@ class Copy:
         self.insert_at(time_ns, **values)
 
     def swap(self, a: int, b: int) -> None:
-        """Exchange two events. Each of them takes the time of the other one."""
+        """Exchange two events, but keep the times of both rows."""
         for name, column in self.events.items():
             if name != "time_ns":
                 column[a], column[b] = column[b], column[a]
@@ -201,7 +201,7 @@ def verdicts_after(
 
 
 class Edits:
-    """A decorator that registers edits of recorded runs. It groups them by the kind of edit and the name of the run."""
+    """A decorator that registers edits of recorded runs under the name of the edit and the name of the run."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
@@ -209,7 +209,7 @@ class Edits:
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
         """Register a damage for the runs with these names, which are separated by spaces.
 
-        `caught_by` is the property that the damage must violate, a part of its explanation, or both.
+        `caught_by` states which property the damage must violate, a part of its explanation, or both.
         """
 
         def register(function: Damage) -> Damage:

@@ -1,8 +1,8 @@
 """Tests that the verifier and a slow oracle agree on traces that are correct, nearly correct, or nonsense.
 
-Model     the traces come from a small reference run. One sequencer numbers the messages in the order of their
-          broadcasts, and each member delivers in that order, late and with gaps. Then events are removed, repeated,
-          moved or renamed
+Model     The traces come from a small model of a protocol. A sequencer puts the messages of all hosts into one stream,
+          and each member delivers the messages in the order of this stream, late and with gaps. Then events are
+          removed, repeated, moved or renamed.
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -28,10 +28,10 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 
 
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
-    """Return the columns of a trace.
+    """Return the columns of an event log for these rows.
 
-    Before each allowed gap, a station gives up the host. Other tests check whether the station may do that. A host that
-    all stations have forgotten starts to join again.
+    A station reports `expire` for the host before each allowed gap. After a `reset`, the host begins to join again.
+    Other tests check whether the station may give up the host.
     """
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
@@ -52,8 +52,8 @@ def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
 def sound(draws: Random, gaps: bool) -> list[Row]:
     """Draw a trace that keeps every promise. Some deliveries may still be outstanding when the trace ends."""
     rows: list[Row] = []
-    stream: list[str] = []  # messages in the order of their broadcasts, except those that were given up
-    position: dict[str, int] = {}  # member -> position of its next delivery
+    stream: list[str] = []  # messages in the order of the sequencer, except those that were given up
+    position: dict[str, int] = {}  # member -> index in `stream` of its next delivery
     numbers = dict.fromkeys(HOSTS, 0)
     # host -> messages that were broadcast, but are not yet in the stream
     waiting: dict[str, list[str]] = {host: [] for host in HOSTS}

@@ -28,7 +28,7 @@ GLOBAL += "        HOSTS.append(self)\n\n"
 
 
 def play(folder: Path, name: str, source: str, *changes: str) -> mobilenet.Run:
-    """Run a shipped scenario with other source code for its plug-in."""
+    """Run a shipped scenario with modified source code of its plug-in."""
     (folder / f"{name}.py").write_text(source, encoding="utf-8")
     (folder / f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     return mobilenet.run(folder / f"{name}.yaml", out=folder / "run", overrides=changes, allow_code=True)
@@ -154,7 +154,9 @@ def test_a_host_receives_a_join_or_leave_during_another_one(slow: str, tmp_path:
 def test_delivering_a_message_before_it_arrives_is_a_violation(
     record: Sequence[str], words: str, tmp_path: Path
 ) -> None:
-    """The source calls the other processes directly, and they deliver at once. They ignore messages in transit."""
+    """The broadcasting process calls the other processes directly, and they deliver the message at once. They ignore
+    messages in transit.
+    """
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
             if other is not self:

@@ -56,7 +56,7 @@ def damage(check: str) -> Callable[[Damage], Damage]:
 
 
 def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
-    """Return two consecutive deliveries at a node of messages from the same sender."""
+    """Return the rows of two successive deliveries at a node of messages from the same other sender."""
     rows = copy.rows("deliver", node)
     origin = {row: copy.events.message[row].split(":")[0] for row in rows}
     return next((a, b) for a, b in combinations(rows, 2) if origin[a] == origin[b] != node)

@@ -1,5 +1,5 @@
-"""Tests that verdict.json and metrics.json follow from the record: `show` needs them, and `verify` rebuilds missing
-ones.
+"""Tests that verdict.json and metrics.json can be derived from the record. `show` requires these files, and `verify`
+writes missing ones again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def test_verify_works_where_it_cannot_write(run: Path, monkeypatch: pytest.Monke
 
 
 def test_edits_to_run_files_are_detected(whole: Path, tmp_path: Path) -> None:
-    """An edit of the scenario, the samples or the counters is detected even if the record is still a possible one."""
+    """An edit of the scenario, the counters or the manifest is detected even if the record remains plausible."""
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
         '"queue_drops": 55'), ("manifest.json", "\n", "\r"),

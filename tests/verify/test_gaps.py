@@ -1,5 +1,5 @@
-"""Tests of gaps at T = 3 s on both networks. A gap after a silence of at least T is valid, and an earlier gap is a
-violation.
+"""Tests of gaps with an expiry time T = 3 s on both networks. A gap after a silence of at least T is valid, and an
+earlier gap is a violation.
 
 The network measures the silence.
 """
@@ -69,9 +69,7 @@ class EarlyAndMute(Early):
 
 
 class EarlyAndLying(Early):
-    """A station that gives up a host too early, although its own clock shows that the host was not silent for long
-    enough.
-    """
+    """A station that gives up a host too early, because it backdates everything that it hears from the host."""
 
     def on_receive(self, sender: int, message: Any) -> None:
         super().on_receive(sender, message)
@@ -142,7 +140,7 @@ def test_the_silence_of_a_host_agrees_with_radio_receptions(silent: Path) -> Non
         detail = json.loads(row.detail)
         own = heard[(heard.receiver == row.node) & (heard.sender == detail["host"]) & (heard.receive_ns <= row.time_ns)]
         silent_s = (row.time_ns - own.receive_ns.max()) / 1e9
-        # The network hands up the message when the last node in range has received the frame.
+        # The network hands the message to the station when the last node in range has received the frame.
         assert detail["silent_s"] == pytest.approx(silent_s, abs=2e-6)
         assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # Stations check the silence eight times in each period of T.
 

@@ -104,7 +104,7 @@ def test_editing_recorded_program_lines_is_detected(how: str, name: str, runs: R
 
 
 def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row and the content of each line with this key and kind."""
+    """Yield the row and the decoded content of each line in which `key` has the value `kind`."""
     for row, line in enumerate(copy.lines.line):
         content = json.loads(line)
         if content.get(key) == kind:
@@ -117,7 +117,7 @@ def change(copy: Copy, key: str, kind: str, **values: Any) -> None:
 
 
 def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """Replace the content and the times of all lines with this key and kind."""
+    """Replace the content of all lines in which `key` has the value `kind`, but keep their times."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(values | ({"t": content["t"]} if "t" in content else {}))
 
@@ -354,7 +354,7 @@ def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
-    """Add an action to the answer that ends at `line`. By default, use the last answer of s0 or p0."""
+    """Add the action `line` to the answer that ends at row `place`. By default, use the last answer of s0 or p0."""
     if place is None:
         place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
     copy.lines.insert(place, **copy.lines.row(place) | {"line": line})
@@ -410,7 +410,7 @@ def test_a_program_answer_interrupted_by_an_error_is_accepted(tmp_path: Path) ->
 
 @edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
-    """Replace the input by the next message of the same process, which is still in transit at that time."""
+    """Exchange two messages from one process to another, so that the second one is received while still in transit."""
     table, sent = copy.lines, {}
     for row, content in lines_with(copy, "do", "send"):
         sent[table.node[row], f"p{content['to']}", json.dumps(content["message"])] = table.time_ns[row]

@@ -19,7 +19,7 @@ PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "d
 
 
 def judge_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[FirstViolation]:
-    """Return everything that the judge finds while the record grows by a few events at a time."""
+    """Return the violations that the judge finds while the record grows by a few events at a time."""
     growing: dict[str, list[Any]] = {name: [] for name in events}
     judge = SafetyJudge(lambda: growing, promises, sorted({node for node in events["node"] if node[:1] == "h"}))
     violations: list[FirstViolation] = []

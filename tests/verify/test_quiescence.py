@@ -1,4 +1,6 @@
-"""Tests of runs that are not at rest at their deadline. Such a run is judged late, excused or violated."""
+"""Tests of runs that still have work in progress at their deadline. The verdict is unknown if progress or losses
+explain the delay, and violated otherwise.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,7 @@ def test_a_run_that_is_not_at_rest_states_what_it_is_waiting_for(tmp_path: Path)
     assert "still holds" in reason and "still making progress: " in reason and "more" in reason
     for command in ("verify", "show"):
         again = call(command, "run")
-        # The reason has its own line and does not stand in a column of the table.
+        # The reason is printed on a separate line, and not in a column of the table.
         assert reason in again.stdout.splitlines()
         begin = again.stdout.index("property ")
         assert "drained       unknown\n" in again.stdout[begin:]

@@ -36,7 +36,7 @@ ASKED = frozenset((*SAFETY, "delivery"))
 
 
 def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
-    """Return whether the trace passed. Check that both ways of checking agree on it."""
+    """Check that both kinds of checks agree on the trace, and return whether screening accepted it."""
     events = columns(KINDS[kind](Random(seed), gaps), gaps)
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
@@ -99,7 +99,7 @@ PROCESSES = {
 
 
 def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the answers with screening, and check that they are the same without it."""
+    """Return the answers of the verifier, and check that they are the same with and without screening."""
     verdicts = verify(Evidence.of_columns(*record, expected))
     with monkeypatch.context() as patch:
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)

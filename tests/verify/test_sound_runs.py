@@ -386,8 +386,7 @@ def test_a_host_that_joins_after_its_track_ends_is_reported(tmp_path: Path, monk
         # Lists are sampled when a message is queued. Many messages are still waiting in the MACs of hosts when the run
         # ends.
         HOSTS_WITH_FULL_QUEUES,
-        # A host ignores the first copy of a frame. Earlier, it received the same message in other frames and did not
-        # ignore it.
+        # A host ignores the first copy of a frame, although it accepted the same message in earlier frames.
         COPIES_AFTER_OTHER_FRAMES,
     ],
 )

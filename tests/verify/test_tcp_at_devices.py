@@ -81,7 +81,7 @@ def test_tcp_violations_in_captures_are_detected(first: int, more: int) -> None:
     assert f"acknowledges {1 + more} more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11 + more))
     assert "never sent" in problem(data, arrives=b"0123456780")
     assert "never sent" in problem(data, arrives=b"0123456789" + b"x" * (1 + more))
-    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # The file has changed while sendfile() was sending it.
+    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # The file changed while sendfile() was sending it.
     assert problem(data, (A, 10, ACK | FIN), (B, 0, ACK, b"", 11)) == ""
     assert "1 more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11))
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))

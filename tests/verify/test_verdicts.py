@@ -48,7 +48,7 @@ def test_traces_that_keep_every_promise_are_valid(lines: str) -> None:
         ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
-        # The earlier message comes too late.
+        # h2 delivers the earlier message after the later one.
         ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),
         (
             "causal_order",
@@ -147,7 +147,7 @@ def test_a_host_given_up_as_silent_is_allowed_a_gap(lines: str) -> None:
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # The record does not contain the gap.
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
-        # The host was heard between 65 and 67.
+        # The host was heard between seconds 65 and 67.
         "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",
         # The host was heard again before the gap.
         "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",

@@ -1,5 +1,5 @@
-"""Sixty strings that have a special meaning in some program: HTML, scripts, templates, quotes, text direction, control
-characters, or great length.
+"""Sixty strings that have a special meaning in some program (HTML, scripts, templates, quotes, text direction, control
+characters) or are very long.
 """
 
 from __future__ import annotations

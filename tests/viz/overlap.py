@@ -22,7 +22,7 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
 
 
 def legends_on_curves(figure: Any) -> list[str]:
-    """Return the legends that are drawn inside their axes, where curves may be."""
+    """Return the first labels of legends that are drawn inside their axes, where they may cover curves."""
     figure.canvas.draw()
     titles = []
     for axes in figure.axes:

@@ -46,7 +46,7 @@ NAMES = {
 
 
 def texts(path: Path) -> list[str]:
-    """Return the strings of a file that a reader may see, without docstrings and comments."""
+    """Return the string literals of a source file, without docstrings and comments."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".js":
         source = re.sub(r"(?m)^\s*//.*$|\s//\s.*$", "", source)
@@ -90,7 +90,7 @@ def test_every_frame_outcome_has_a_description() -> None:
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the data of the map for one run of each promise."""
+    """Return the map data of one run for each promise."""
     folder, document_of = tmp_path_factory.mktemp("causes"), {}
     for promise, scenario in (
         ("causal", "first.yaml"),
@@ -124,8 +124,8 @@ def test_a_session_without_a_cause_is_shown_without_one(tmp_path: Path) -> None:
 
 
 def test_a_station_with_its_radio_off_is_not_described_as_down(tmp_path: Path) -> None:
-    """Hosts do not crash and do not leave the range of their stations. Nevertheless, frames are lost as they would be
-    at a receiver that is down.
+    """No node crashes, but the radio of a station is off. Frames to this station have the same fate as frames to a
+    receiver that is down.
     """
     changes = {
         "duration_s": 5,

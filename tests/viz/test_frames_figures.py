@@ -1,5 +1,5 @@
-"""Tests of the figures of frames for both radio models. Pairs are counted again one by one, and each reason in the
-table has a text.
+"""Tests of the figures of frames for both radio models. The tests recount pairs one by one, and check that each reason
+for a loss has a text.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def test_sampling_frames_does_not_change_the_shares(run: Path, monkeypatch: pyte
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
-    """Collect the bars of the losses figure by their labels. Figures are not saved."""
+    """Collect the widths of the bars in the losses figure by label. Figures are not saved."""
     widths_of: dict[str, list[float]] = {}
 
     def look(figure: Any, target: Path) -> None:
@@ -162,6 +162,6 @@ def test_the_map_and_the_metrics_count_the_same_losses(run: Path) -> None:
 
 
 def test_every_frame_fate_has_a_description() -> None:
-    # In metrics, the word "collision" covers three of the fates.
+    # The word "collision" covers three of the fates in the metrics.
     assert not any("collision" in words for words, _ in REASONS.values())
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

@@ -66,7 +66,7 @@ def test_map_positions_match_the_record_to_half_a_centimetre(run: Path, page: Pa
 def test_map_positions_handle_gaps_in_time_and_jumps(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     positions = table(run, "positions")
-    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # exceeds the range of 16 bits in centimetres
+    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # This jump exceeds the range of 16 bits in centimetres.
     positions[(positions.index % 5 != 1) | (positions.time_ns == 0)].to_parquet(tmp_path / "run" / "positions.parquet")
     same_places(tmp_path / "run", document(tmp_path / "run"))
 
@@ -168,9 +168,7 @@ def test_a_sample_of_messages_includes_their_predecessors(run: Path) -> None:
 
 
 def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
-    """The test compares them with the complete happened-before relation, that is, the set of all predecessors of each
-    message.
-    """
+    """The test compares the map with the complete happened-before relation."""
     data, record = document(run), table(run, "events")
     knows: dict[str, set[str]] = {}
     past: dict[str, set[str]] = {}
@@ -189,8 +187,8 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
         maximal = {a for a in past[name] if not any(a in past[b] for b in past[name])}
         late += ours != maximal
         assert maximal <= ours <= past[name], name
-    # A host that joins late delivers some messages without their predecessors. Its later messages name these messages
-    # separately.
+    # A host that joins late delivers some messages without their predecessors. For its later messages, the map may list
+    # more than the maximal ones.
     assert late <= len(ids) // 20
 
 

@@ -152,7 +152,9 @@ def test_a_message_on_the_map_shows_which_hosts_have_or_lack_it(browser: Page, p
 
 
 def test_the_map_gives_no_reason_that_is_not_in_the_events(browser: Page, page: Path) -> None:
-    """The host is up, in coverage and not in a handoff, and it has delivered all predecessors of the message."""
+    """A host has not delivered a message, although it is up, in coverage, not in a handoff, and has delivered all
+    predecessors.
+    """
     open_map(browser, page)
     count = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages, all = Mobilenet.DOWN | Mobilenet.HANDING; for (let"
@@ -187,7 +189,9 @@ def test_the_map_card_explains_why_a_delivery_was_late(browser: Page, tmp_path: 
 
 
 def test_hosts_lack_no_predecessor_without_causal_order(browser: Page, tmp_path: Path) -> None:
-    """In a gossip protocol, a frame was lost or has not been sent yet. Messages do not wait for each other."""
+    """If a gossip message is missing, its frame was lost or has not been sent yet. Messages do not wait for each
+    other.
+    """
     scenario = SCENARIOS / "own_protocol" / "gossip.yaml"
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides={"duration_s": 15}, allow_code=True)
     draw(run.path, tmp_path / "map.html")
@@ -315,7 +319,7 @@ def test_a_focused_map_control_responds_to_its_keys(browser: Page, page: Path) -
     ):
         assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
     browser.evaluate("Mobilenet.app.clock.pause()")
-    # This button was set by the mouse, so the space bar controls playback again.
+    # This button was clicked with the mouse, so the space bar controls playback again.
     browser.click_on("[data-layer=names]")
     browser.key(" ")
     browser.until("Mobilenet.app.clock.playing")

@@ -87,7 +87,7 @@ def test_map_cards_show_the_names_of_hosts_and_stations(browser: Page) -> None:
 
 
 def test_no_text_in_a_map_card_is_cut_off(browser: Page) -> None:
-    """The test shows the moment with the most missing messages, when each host has long waits."""
+    """The test shows the message and the moment at which hosts wait for the most predecessors."""
     browser.evaluate(
         "(() => { const { run, clock } = Mobilenet.app, msg = run.messages; let best = [0, 0, 0]; for (let m = 0; m <"
         " msg.count; m += 3) for (const d of [0.02, 0.1, 0.3]) { const n = run.progress(m, msg.time[m] +"
@@ -116,7 +116,7 @@ def test_buffers_of_hosts_on_the_map_have_a_legend_and_a_hint(browser: Page) -> 
     written = browser.evaluate("window.written")
     words = [each for each, _ in written]
     assert any(each.startswith("SBuffer ") for each in words) and any(each.startswith("RBuffer ") for each in words)
-    # The axes begin with the run, so no time is negative.
+    # The time axes begin at the start of the run, so no time is negative.
     assert "0 s" in words and not any(each.startswith(("-", "−")) for each in words)
     browser.evaluate("window.written = []")
     card(browser, "{kind: 'handoff', id: 2}")

@@ -53,7 +53,7 @@ def renew_digests(run: Path) -> None:
 
 
 def hostile(run: Path, folder: Path) -> Path:
-    """Copy the run, and replace all text that comes from outside by hostile strings."""
+    """Copy the run, and replace its names and descriptions by hostile strings."""
     shutil.copytree(run, folder)
     with editing(folder / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": HOSTILE[i % len(HOSTILE)] for i in range(12)}

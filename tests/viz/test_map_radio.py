@@ -1,5 +1,5 @@
-"""Tests of a map with reception by SINR: squares follow the link budget of the scenario, walls follow the file, and
-links follow the record.
+"""Tests of a map with reception by SINR. Squares match the link budget of the scenario, walls match the file, and links
+match the record.
 """
 
 from __future__ import annotations
@@ -176,16 +176,16 @@ def test_the_radio_layers_of_the_map_work_in_a_browser(with_walls: bool, powered
         assert "Last frame received" in card and " dBm, " in card
         assert ("Best station here" in card) is with_walls
         far = "(Mobilenet.app.run.place = () => ({x: 1e6, y: 0}), Mobilenet.app.redraw())"
-        # Outside the map, the best station is not computed. The card must not show this as having no station.
+        # The best station is not computed outside the map. The card must not claim that there is none.
         if with_walls:
             browser.evaluate(far)
             browser.until(f"{CARD}.innerText.includes('not computed here')")
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls
         assert ("median reach in the open, 120 m" in words) is not with_walls
         (west, south), (east, north) = browser.evaluate("Mobilenet.app.bounds")
-        if with_walls:  # the walls, with a margin of a tenth of the reach
+        if with_walls:  # The map covers the walls, with a margin of a tenth of the reach.
             assert [west, south, east, north] == pytest.approx([-72, -72, 222, 202], abs=0.1)
-        else:  # only the circles of the reach
+        else:  # The map covers only the circles of the reach.
             assert west < -120 and north > 250
         if with_walls:
             for what in ("[data-layer=walls]", "[data-layer=cells]", "[data-heat=power]"):

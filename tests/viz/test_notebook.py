@@ -1,4 +1,4 @@
-"""Tests of runs and studies in a notebook: they have their own display, leave the settings of matplotlib unchanged, and
+"""Tests of runs and studies in a notebook: they have a custom display, leave the settings of matplotlib unchanged, and
 escape names.
 """
 

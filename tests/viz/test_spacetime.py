@@ -197,7 +197,7 @@ def test_spacetime_rejects_a_window_around_unknown_items(
 def test_a_diagram_window_can_extend_past_the_last_event(plain: mobilenet.Run) -> None:
     last_ns = int(plain.events.time_ns.max())
     end_ns = last_ns + 400_000_123
-    # in the format of an error message
+    # The time is written as in an error message.
     window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)
     assert window.begin_ns < end_ns - 100_000_000 and window.end_ns >= end_ns and window.title.startswith("h1 around")
     with pytest.raises(WindowError, match=f"lasts from 0 to {end_ns / 1e9:.10g}"):

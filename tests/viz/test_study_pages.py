@@ -138,7 +138,7 @@ def test_a_missing_table_of_a_study_is_recreated(name: str, study: Path, tmp_pat
 
 
 def test_figures_reject_an_unreadable_study_without_a_comparison(compared: Path, tmp_path: Path) -> None:
-    """The confidence level of the study is only in study.yaml."""
+    """Without a comparison, only study.yaml contains the confidence level."""
     study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")

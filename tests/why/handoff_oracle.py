@@ -82,7 +82,7 @@ class Setup:
         self.answers: dict[str, str] = {}  # node -> kind of the answer that the node receives later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
-        """Add these pieces for the time that begins at `since`."""
+        """Prepend the parts of these pieces between `since` and `self.at`, and move `self.at` back to `since`."""
         self.pieces[:0] = clip(pieces, max(since, self.cut.key.begin_ns), self.at)
         self.at = min(self.at, max(since, self.cut.key.begin_ns))
 
@@ -148,8 +148,8 @@ class Setup:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
 
     def is_answer_lost(self, earlier: Row, hearer: str) -> bool:
-        """Return whether the receiver answered after the frame `earlier`, and its last answer was lost. An answer is a
-        frame of the kind that ended the repetitions.
+        """Return whether the receiver answered the frame `earlier`, but its last answer was lost. An answer is a frame
+        of the kind that ended the repetitions.
         """
         end = self.frame.number if self.frame else earlier.number
         frames = [row for row in self.run.frames_of[hearer] if row.to == self.node]

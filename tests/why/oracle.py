@@ -25,11 +25,11 @@ from ruamel.yaml import YAML
 Stretch = tuple[int, int, str, str]  # (begin, end, kind, leg)
 LEAVES = ("sent", "acknowledged", "given_up")
 HANDLERS = (*LEAVES, "timer", "arrived")
-# In a wait for a segment, the intervals of these kinds keep their kind.
+# Intervals of these kinds keep their kind when a wait for a TCP segment is explained.
 KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")
-# The states of the host replace these kinds of delay.
+# If the host is in one of STATES, that state replaces these kinds of delay.
 GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")
-SERVES = ("join", "handoff_end", "gap")  # After these events, the station in the event serves the host.
+SERVES = ("join", "handoff_end", "gap")  # After these events, the station that the event names serves the host.
 STATES = ("down", "out_of_coverage", "handoff")  # states of a host, in order of precedence
 TESTS = ("Test", "Answer")  # messages of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # events at which a host loses the messages that it had received
@@ -70,7 +70,7 @@ class Row(NamedTuple):
         return message in self.messages.split()
 
     def is_received_by(self, node: str) -> bool:
-        """Return whether this transmission or wired message reaches the node as one of its receivers."""
+        """Return whether the node is addressed by this transmission or wired message, and receives it."""
         if self.step == "arrived":
             return self.node == node
         is_for = self.to == node or (not self.to and self.node[0] != node[0])
@@ -104,9 +104,9 @@ class Wait(NamedTuple):
     frame: Row | None  # the frame that this handler sent
     # outcome of the previous frame (lost, partition or received), or an empty string if there was no previous frame
     before: str
-    leg: str  # empty if each place determines its leg
+    leg: str  # empty if the place of each piece determines its leg
     message: str
-    host: str  # host of the delivery
+    host: str  # the host that delivers the message
 
 
 def read(directory: Path, table: str) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def leg_between(sender: str, receiver: str) -> str:
 
 
 class Run:
-    """The record of a run, and the search for the causes of delay in this record."""
+    """Reads the record of a run, and finds the causes of delay in it."""
 
     def __init__(self, directory: Path) -> None:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
@@ -159,7 +159,7 @@ class Run:
         self.done: dict[tuple[str, str], list[Piece]] = {}
 
     def handlers_of_events(self) -> list[int]:
-        """Return for each event the last handler before it at the same time, or -1 if there is none."""
+        """Return, for each event, the last handler before it at the same time, or -1 if there was no such handler."""
         result, last, position = [], -1, 0
         for event in self.events:
             while position < len(self.rows) and self.rows[position].events <= event.number:
@@ -170,7 +170,7 @@ class Run:
         return result
 
     def leavings(self, frames: list[Row]) -> dict[int, int]:
-        """Return the time at which the previous frame was sent, for each frame of a node."""
+        """Return, for each frame of a node, the time at which the MAC had finished all previous frames."""
         result, latest = {}, 0
         for frame in frames:
             result[frame.number] = latest
@@ -180,7 +180,7 @@ class Run:
     # Interventions and faults
 
     def read_cuts(self) -> dict[frozenset[str], list[tuple[Event, Event | None]]]:
-        """Return the cuts of each link. Each cut comes with the event that repairs it."""
+        """Return the cuts of each link. Each cut comes with the event that repaired it, if any."""
         result: dict[frozenset[str], list[tuple[Event, Event | None]]] = defaultdict(list)
         for event in self.events:
             ends = frozenset((event.node, event.station or ""))
@@ -191,14 +191,14 @@ class Run:
         return result
 
     def cut_in(self, row: Row) -> tuple[Event, Event | None] | None:
-        """Return the cut of the link that was in effect when the message was put on this link."""
+        """Return the cut that was in effect when the message was put on its link."""
         for begin, end in self.cuts.get(frozenset((row.node, row.to)), ()):
             if begin.number < row.events and (end is None or row.events <= end.number):
                 return begin, end
         return None
 
     def delay_lines(self) -> dict[int, int]:
-        """Return the time at which a frame entered the queue of the MAC, for each frame of an impaired host."""
+        """Return, for each frame of an impaired host, the time at which it entered the queue of the MAC."""
         result: dict[int, int] = {}
         end = round(self.scenario.get("duration_s", 0) * 1e9)
         for host in {one["host"] for one in self.scenario.get("interventions", ()) if one["do"] == "impair"}:
@@ -220,7 +220,7 @@ class Run:
         return result
 
     def detected_crashes(self) -> dict[int, tuple[int, str]]:
-        """Return the time of a crash for each handler in which a process starts to suspect the crashed process."""
+        """Return the crashed process and the time of its crash for each handler that starts to suspect this process."""
         result: dict[int, tuple[int, str]] = {}
         crashes = {}
         for event in self.events:
@@ -232,8 +232,8 @@ class Run:
         return result
 
     def losses(self, node: str, to: str, message: str) -> list[tuple[Row, str]]:
-        """Return the lost messages from one process to another that contain this message, and for each of them whether
-        a partition was the cause.
+        """Return the lost wired messages from one process to another that contain this message. Each comes with the
+        reason `partition` or `lost`.
         """
         network = self.scenario.get("network", {})
         if not (network.get("loss") or network.get("partitions")):
@@ -282,7 +282,9 @@ class Run:
     # Explaining a hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
-        """Explain a hop (step 3): from the time at which its frame was queued or put on the wire, to this reception."""
+        """Explain a hop (step 3), which begins when its frame is queued or put on the wire, and ends with this
+        reception.
+        """
         first = self.rows[arrival.cause]
         if first.step == "wire":
             return self.wire(first, arrival)
@@ -387,13 +389,11 @@ class Run:
         return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
     def leg_at(self, place: str, receiver: str) -> str:
-        """Return the leg of a place for which no reception is recorded."""
+        """Return the leg of a piece at this place, if no reception of the message is recorded."""
         return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
 
     def is_carried(self, message: str, by: Row) -> bool:
-        """Return whether a row that names a message can contain it. This requires that the message was broadcast before
-        the row.
-        """
+        """Return whether this row names the message and was sent after the broadcast of the message."""
         sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
         return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
 
@@ -552,7 +552,7 @@ class Run:
         return pieces
 
     def own_frame(self, queued: Row, end: int, leg: str) -> list[Piece]:
-        """Return the time since another frame of this node was queued."""
+        """Explain the time since another frame of this node was queued."""
         entered = min(end, self.in_line.get(queued.number, queued.time_ns))
         return [
             Piece(queued.time_ns, entered, "impaired_host", leg, queued.node),
@@ -589,7 +589,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """Return the message in a reception, or None if the reception contains the message that waits."""
+        """Return a message that this reception contains, or None if it contains the waiting message itself."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
@@ -612,7 +612,7 @@ class Run:
         return pieces
 
     def timers_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a piece during which the node had a running timer that sends messages."""
+        """Divide a piece. The parts in which the node had a running timer that sends messages get the kind `timer`."""
         result, at = list[Piece](), piece.begin
         for timer in self.sending_timers.get(piece.place, ()):
             if timer.time_ns > at and timer.start_ns < piece.end:
@@ -624,7 +624,7 @@ class Run:
         return [each for part in parts for each in (self.frames_in(part) if part.kind == piece.kind else [part])]
 
     def frames_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a piece in which the queue of the node held frames with messages."""
+        """Divide a piece. The parts in which the queue of the node held frames with messages get the kind `queue`."""
         result, at = list[Piece](), piece.begin
         for frame, left in self.carrying_frames.get(piece.place, ()):
             begin, end = max(at, frame.time_ns), min(left, piece.end)
@@ -635,7 +635,7 @@ class Run:
 
     @cached_property
     def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
-        """Return the sent frames that contain messages for each node, and the times at which they were sent."""
+        """Return, for each node, the sent frames that contain messages, and the times at which they were sent."""
         result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
         for node, frames in self.frames_of.items():
             for frame in frames:
@@ -646,7 +646,7 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """Return the rows of timers that send messages, for each node. A timer sends messages if a timer with the same
+        """Return, for each node, the rows of timers that send messages. A timer sends messages if a timer with the same
         name has queued a frame with a message or put a message on a wire.
         """
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
@@ -681,7 +681,7 @@ class Run:
         return result
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:
-        """Return the parts of a piece during which the radio of the host's station was switched off."""
+        """Divide a piece. The parts in which the radio of the host's station was off get the kind `off_air`."""
         if not self.switches:
             return [piece]
         served = [e for e in self.of_node[host] if e.event in SERVES]

@@ -238,7 +238,7 @@ def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, in
 
 
 def plant(name: str, seed: int, folder: Path) -> PlantedCause | None:
-    """Make one draw. Return None if the cause makes no significant difference."""
+    """Plant the cause in one random scenario. Return None if it makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     document, cause = CAUSES[name](world, folder)
     path = folder / "scenario.yaml"

@@ -322,7 +322,7 @@ def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
 
 
 def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
-    """Make one draw. Return None if the fault makes no significant difference."""
+    """Plant the fault in one random scenario. Return None if it makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     path = folder / "scenario.yaml"
     path.write_text(to_yaml(document_of(world, folder, setting)), encoding="utf-8")
@@ -340,7 +340,7 @@ def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
 
 
 def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
-    """Yield as many draws as requested. Stop after too many seeds without a significant difference."""
+    """Yield draws that count. Stop after MOST_SEEDS successive seeds without a significant difference."""
     without = 0
     for seed in itertools.count(first):
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:
@@ -353,9 +353,7 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
 
 
 def rotated_draws(name: str) -> Iterator[Draw]:
-    """Yield as many draws as requested, each in the next setting. Skip settings in which the fault does not delay
-    messages.
-    """
+    """Yield draws that count, each in the next setting. Skip settings in which the fault does not delay messages."""
     each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
     while each:
         for own in list(each):

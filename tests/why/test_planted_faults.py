@@ -1,4 +1,5 @@
-"""Tests that `why` names each planted intervention and fault. They use random scenarios and cases that users reported.
+"""Tests that `why` names each planted intervention and fault. The tests use random scenarios and cases that users
+reported.
 
 The command `python -m tests.why.random_faults 20` draws each fault in every setting.
 """
@@ -101,7 +102,9 @@ def test_reported_cases_are_attributed_to_specific_delay_kinds(
 
 
 def test_waits_for_timers_of_a_vcube_backbone_are_explained(tmp_path: Path) -> None:
-    """A station waits for the acknowledgement of another one behind a cut link. The failure detector ends this wait."""
+    """A station waits for an acknowledgement from a station behind a cut link, until the failure detector ends this
+    wait.
+    """
     path = scenario(
         tmp_path,
         seed=99315,

@@ -1,4 +1,4 @@
-"""How much of the delay is `not_explained` in hostile runs: the distribution over runs, and each run above 1 %.
+"""Print how much of the delay is `not_explained` in hostile runs: the distribution over runs, and each run above 1 %.
 
     python -m tests.why.unexplained 235            # the first 235 seeds in whose runs a message is delivered
     python -m tests.why.unexplained 235 --first 57000

@@ -187,7 +187,7 @@ def test_a_host_moved_to_the_cell_edge_is_attached_and_heard(
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
 def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """The test covers the table of distances, and the tree that is used for more than 64 stations."""
+    """The test covers both the table of distances and the tree that replaces it for more than 64 stations."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150
@@ -215,7 +215,7 @@ def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
 def test_skipping_attachment_checks_within_slack_is_exact(
     place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cell changes at the same ticks as if all hosts were examined at each tick."""
+    """The cell changes at the same ticks as if every host were examined at each tick."""
     path = tmp_path / "walk.yaml"
     path.write_text(
         f"seed: 4\nduration_s: 40\ndrain_s: 5\nstations: {{layout: {{shape: {place}, spacing_m: 150}}}}\n"

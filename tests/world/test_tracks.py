@@ -1,4 +1,4 @@
-"""Tests of imported movement. They cover how files are read and cut, and that an error in a file names the line."""
+"""Tests of imported movement. Files are read and cut correctly, and an error in a file names the line."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_the_steady_state_check_rejects_a_start_at_waypoints() -> None:
     ground = Ground(CORNER.ground())
 
     def naive(host: int) -> Iterator[Leg]:
-        """Begin at a waypoint, as in most simulators."""
+        """Yield the legs of a walk that begins at a waypoint, as in most simulators."""
         stream = Stream(1, "mobility", f"h{host}")
         parameters = RandomWaypoint(speed_mps=(1, 8), pause_s=(0, 20))
         ax, ay = ground.point(stream)

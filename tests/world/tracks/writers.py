@@ -151,7 +151,7 @@ def one(tracks: Tracks) -> str:
 
 
 def geojson(tracks: Tracks) -> str:
-    """Write a point without times, followed by a line with times for each host."""
+    """Write one point without times, and then a line with times for each host."""
     shapes: list[tuple[str, Any, dict[str, Any]]] = [("Point", degrees(0, 0), {"name": "the middle"})]
     for name, samples in tracks:
         way = [[round(degree, 8) for degree in degrees(x, y)] for _, x, y in samples]
