@@ -57,8 +57,8 @@ VARIED = [
     0.26,
     0.28,
     0.3,
-# The backlog grows in each run, but the slopes vary too much for a decision with the small error probability of one
-# look.
+    # The backlog grows in each run, but the slopes vary too much for a decision with the small error probability of one
+    # look.
 ]
 
 
