@@ -186,7 +186,7 @@ class Count(NamedTuple):
 
 
 def repeat(files: int, error: float | None = None) -> Count:
-    """Answer the claims file `files` times with different random numbers, and count the wrong and decided answers."""
+    """Evaluate the claims `files` times with different random numbers. Count decided and wrong answers."""
     wrong = decided = runs = 0
     truths = [case.is_true for case in cases()]
     for repetition in range(files):

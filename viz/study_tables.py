@@ -247,7 +247,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
             )
         own = _place(finding, others_of)
         if own not in places:
-            raise damage_error(f"a finding of {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
+            raise damage_error(f"a finding about {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
     return value
 
 

@@ -64,7 +64,7 @@ KIND_COLOURS = {
 QUIET = "#5B6570"  # the colour of lines and words in the background of figures and pages
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # Figures of at least this width have a legend with all columns, panels side by side, and large letters.
-LETTERS_PER_IN = 12  # the number of letters per inch in the name of an axis
+LETTERS_PER_IN = 12  # the number of characters per inch in the label of an axis
 CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
 # the maximum number of ticks at the levels of a factor, and the minimum distance in inches between two of them

@@ -69,9 +69,7 @@ def replay(
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
-            raise RunError(
-                f"{run}: the run has recorded lines of programs, but its protocol is not a program in virtual time"
-            )
+            raise RunError(f"{run}: contains lines of programs, but its scenario has no programs in virtual time")
         words = _resolve_files(command) if command else _command_of(protocol, node)
         if not allow_code:
             raise ScenarioError(

@@ -65,7 +65,7 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
                 f"mac: acking does not use the rates of 802.11, which {self.model} needs for bit errors; use mac: dcf"
             )
         if self.model == "distance_table" and self.reception is None:
-            raise ValueError("reception: has to be given with model: distance_table")
+            raise ValueError("reception: missing; model: distance_table needs it")
         return self
 
     def _of_other_models(self) -> list[str]:

@@ -120,7 +120,7 @@ class Declaration:
 
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
-        """Return how many frames per second are sent even if no host broadcasts, apart from a few for each node."""
+        """Return how many frames per second are sent even if no host broadcasts. A few for each node do not count."""
         return 0.0
 
     @staticmethod

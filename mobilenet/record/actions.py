@@ -126,7 +126,7 @@ def require(action: Mapping[str, Any], role: Role) -> None:
         names = ", ".join(each for each, one in ACTIONS.items() if role in one.roles)
         whose = "" if known is None else f" of a {known.roles[0]}, not of a {role}"
         what = f"an action{whose}" if known is not None else "not an action"
-        raise ValueError(f"{name!r} is {what}; expected one of {names}, done")
+        raise ValueError(f"{name!r} is {what}; expected {names} or done")
     if not action.keys() <= known.keys:
         stranger = next(key for key in action if key not in known.keys)
         expected = ", ".join(sorted(known.keys - {"do"})) or "none besides do"

@@ -88,7 +88,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} is there twice")
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} occurs twice")
     return value
 
 
@@ -163,7 +163,7 @@ def _as_promised(directory: Path, table: str, columns: Sequence[str] | None, dat
     for name in COLUMNS[table] if columns is None else columns:
         kind = COLUMNS[table][name]
         if (count := data.column_names.count(name)) != 1:
-            raise RunError(f"{path}: column {name} is {'there more than once' if count else 'missing'}")
+            raise RunError(f"{path}: column {name} {'occurs more than once' if count else 'is missing'}")
         if (stored_type := str(data.schema.field(name).type)) != kind:
             raise RunError(f"{path}: column {name} is {stored_type}, expected {kind}")
         if data[name].null_count and name not in NULLABLE:
@@ -305,7 +305,9 @@ def _require_own_digest(path: Path) -> None:
     """Refuse a manifest that differs in any byte from what the run wrote."""
     head, mark, tail = path.read_bytes().rpartition(f",\n{OF_MANIFEST}".encode())
     if not mark or tail != f'{sha256(head).hexdigest()}"\n}}\n'.encode():
-        raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")
+        raise RunError(
+            f"{path}: changed since the run wrote it; its last line but one contains the SHA-256 of the other lines"
+        )
 
 
 def _require_digest(path: Path, digest: object) -> None:

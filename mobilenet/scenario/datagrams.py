@@ -49,8 +49,8 @@ class Datagrams(RealTimePrograms):
     def _makes_sense(self) -> Datagrams:
         if not re.fullmatch(NETWORK, self.network) or not 1 <= int(self.network.split(".")[1]) <= 254:
             raise ValueError(
-                f"network: {self.network} is not one of 127.1.0.0/16 to 127.254.0.0/16; expected for example"
-                " 127.77.0.0/16"
+                f"network: {self.network} is not one of 127.1.0.0/16 to 127.254.0.0/16; expected a network such"
+                " as 127.77.0.0/16"
             )
         if self.own_port is None and any("{hosts_file}" in word for word in self.command or ()):
             raise ValueError("own_port: missing; {hosts_file} names the port on which each program listens")

@@ -81,7 +81,7 @@ class Ip(RealTimePrograms):
         except ValueError:
             network = None
         if network is None or network.prefixlen != 16 or not network.is_private or network.is_loopback:
-            raise ValueError(f"network: {self.network} is not a private /16 network; expected for example 10.77.0.0/16")
+            raise ValueError(f"network: {self.network} is not a private /16 network; expected one such as 10.77.0.0/16")
         return self
 
     def command_of(self, node: str) -> CommandLine | None:

@@ -198,7 +198,7 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Judge processes by causes. The row of a sent or arrived message states the number of earlier events."""
+    """Judge processes by the causes of their messages. Each row of `causes` counts the events before it."""
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]

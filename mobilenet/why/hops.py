@@ -1,4 +1,4 @@
-"""Find the stretches of one hop of a frame or wired message, from the sender's queue to the receiver.
+"""Divide the time of a frame or wired message, from the sender's queue to the receiver, into stretches.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md

@@ -124,8 +124,8 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """The queues of send servers, which take a fixed time for each message. Tests of the failure detector take a
-    different time.
+    """The queues of send servers, which take a fixed time for each message of a broadcast, and another fixed time for
+    each message of the failure detector.
     """
 
     def __init__(self, record: Record, each_ns: int) -> None:

@@ -71,8 +71,8 @@ class Manhattan(Parameters):
     def _fit_streets_between_blocks(self) -> Manhattan:
         if 2 * self.half_width_m >= min(self.block_m):
             raise ValueError(
-                f"block_m: streets are {2 * self.half_width_m:g} m wide (lanes, lane_width_m); expected more from one"
-                " to the next"
+                f"block_m: streets are {2 * self.half_width_m:g} m wide (lanes, lane_width_m); expected blocks longer"
+                " than that"
             )
         return self
 
@@ -117,7 +117,7 @@ class Streets:
         self.starts = np.argwhere(self.ways)
         if not len(self.starts):
             raise ScenarioError(
-                "hosts.mobility.block_m: no street from one crossing to the next fits into the area that hosts move in"
+                "hosts.mobility.block_m: the area that hosts move in is too small for a street between two crossings"
             )
 
     def next_way(self, stream: Stream, at: Crossing, heading: int, turn_probability: float) -> int:

@@ -100,7 +100,7 @@ def _next(ground: Ground, stream: Stream, x: float, y: float) -> tuple[float, fl
         to_x, to_y = ground.point(stream)
         if (to_x, to_y) != (x, y) and ground.sees(x, y, to_x, to_y):
             return to_x, to_y
-    raise ScenarioError(f"no way leads out of the corner at ({x:.1f}, {y:.1f}) m of the area that hosts walk in")
+    raise ScenarioError(f"hosts cannot leave the corner at ({x:.1f}, {y:.1f}) m of the area that they walk in")
 
 
 def _walk(ax: float, ay: float, bx: float, by: float, speed: float) -> Iterator[Leg]:

@@ -191,7 +191,7 @@ def test_a_duplicate_key_in_a_json_file_is_rejected(whole: Path, tmp_path: Path)
     _rewrite(path / "counters.json", '"radio":', '"radio": {}, "radio":')
     with editing(path / "manifest.json"):
         pass
-    with pytest.raises(RunError, match=r"counters.json: not readable as JSON: the key radio is there twice"):
+    with pytest.raises(RunError, match=r"counters.json: not readable as JSON: the key radio occurs twice"):
         verify_run(path)
 
 
@@ -417,7 +417,7 @@ COLUMNS_NO_RUN_HAS: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] =
     "one twice": (
         "causes",
         lambda table: table.append_column("kind", table["kind"]),
-        "causes.parquet: column kind is there more than once",
+        "causes.parquet: column kind occurs more than once",
     ),
     "one without values, not even their type": (
         "messages",

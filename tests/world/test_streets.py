@@ -199,7 +199,7 @@ def test_impossible_street_parameters_are_rejected(parameters: dict[str, Any], m
 
 
 def test_an_area_without_streets_is_rejected() -> None:
-    with pytest.raises(ScenarioError, match=r"hosts\.mobility\.block_m: no street"):
+    with pytest.raises(ScenarioError, match=r"hosts\.mobility\.block_m: the area that hosts move in is too small"):
         drive(AreaParameters(box_m=(0, 0, 40, 30)).ground(), 1)
     with pytest.raises(ScenarioError, match="1,002,001 crossings"):
         drive(AreaParameters(box_m=(0, 0, 10_007, 10_007)).ground(), 1, block_m=(10, 10))

@@ -1,9 +1,9 @@
 """Collect the files of an archive from its studies and evaluated claims.
 
 Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
-                                 programs), the table of runs, tables, comparison and figures; run directories are
-                                 omitted, because the check makes the runs again; for a capacity search or a screening
-                                 also its answer
+                                 programs), the table of runs, tables, comparison and figures, and the answer of a
+                                 capacity search or screening; but no run directories, because the check repeats the
+                                 runs
           claims/NAME/           claims.yaml, the answers, and a folder for each experiment that contains its study
 Shapes    Files are a mapping from the name in the archive to the content.
 Errors    ArtefactError or StudyError if a part is not finished, or is not a directory that can be run again.

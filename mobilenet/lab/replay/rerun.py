@@ -86,9 +86,9 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         raise RunError(f"{directory}: a run in real time, which {expected}")
     for key, reference, _ in () if allow_code else scenario.code():
         raise RunError(
-            f"{directory}: did not record its {what}, so the run has to be repeated, which runs {cut(reference, 200)}"
-            f" ({key}) with your full permissions; expected --allow-code (allow_code=True in Python) if you trust it,"
-            f" or a run that was recorded with --set record.{what}=true"
+            f"{directory}: did not record its {what}, and a repetition would run {cut(reference, 200)} ({key}) with"
+            " your full permissions; if you trust it, pass --allow-code (allow_code=True in Python); otherwise, use a"
+            f" run that was recorded with --set record.{what}=true"
         )
     try:
         recording = simulate(scenario.with_changes([f"record.{what}=true"]), progress, allow_code).recording

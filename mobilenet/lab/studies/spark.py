@@ -245,7 +245,9 @@ def require_spark(spark: Spark) -> None:
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
     if not isinstance(spark, str):
         if type(spark).__module__.startswith("pyspark.sql.connect"):
-            raise StudyError("spark: a session of Spark Connect; expected one that was made without remote()")
+            raise StudyError(
+                "spark: got a session of Spark Connect; expected a session that was created without remote()"
+            )
         if not hasattr(spark, "newSession"):
             raise StudyError(f"spark: got {type(spark).__name__}, expected a SparkSession")
         if has_stopped(spark):

@@ -84,7 +84,7 @@ def _features(stream: IO[bytes], file: str) -> Iterator[dict[str, Any]]:
         raise ScenarioError(f"{file}: not JSON: {error}") from None
     features = content.get("features", [content]) if isinstance(content, dict) else None
     if not isinstance(features, list):
-        raise ScenarioError(f"{file}: JSON, but not a FeatureCollection of GeoJSON, which was expected")
+        raise ScenarioError(f"{file}: JSON, but not GeoJSON; expected a FeatureCollection")
     named = _group(_group(content, "crs"), "properties").get("name")
     if named is not None and not DEGREES.search(str(named)):
         raise ScenarioError(f"{file}: crs: {short(named)}; expected longitudes and latitudes (CRS84 or EPSG:4326)")

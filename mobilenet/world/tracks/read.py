@@ -130,8 +130,8 @@ def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Forma
         )
     if not fits and len(rows) > 1 and all(len(words) == 4 for words in rows):
         raise ScenarioError(
-            f"{path_text(path)}:1: each line has four numbers, and nothing names them; expected the limits of times and"
-            " places in the first line (ONE), or t,id,x,y there, in the order of the columns"
+            f"{path_text(path)}:1: each line has four numbers without names; expected a first line with the names of"
+            " the columns, such as t,id,x,y, or with the limits of times and places (ONE)"
         )
     kind, why = next(iter(fits.items()), ("bonnmotion", "the first line begins with three numbers"))
     return cast(Format, kind), why

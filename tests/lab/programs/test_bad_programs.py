@@ -23,7 +23,7 @@ from tests.lab.programs.own import alive, answering, play, scenario, wait_until
 BAD = {
     "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object on each line"),
     "a number": ("print(5)", r'line 1 of its output, 5: expected an object with the key "do"'),
-    "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is not an action; expected one of send, broadcast"),
+    "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is not an action; expected send, broadcast"),
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
     "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number ≥ 0"),
     "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number ≥ 0"),

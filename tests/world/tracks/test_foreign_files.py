@@ -359,7 +359,7 @@ def test_track_files_without_times_or_names_are_rejected(tmp_path: Path) -> None
     assert "ns-3's log" in refusal(tmp_path, "now=+0.0ns node=0 pos=1.0:2.0:0.0 vel=0.5:0.5:0.0\n")
     assert "expected the file itself" in refusal(tmp_path, "version https://git-lfs.github.com/spec/v1\nsize 9\n")
     cooja = refusal(tmp_path, "#node time(s) x y\n0 0.0 0 10\n0 1.0 10 10\n")
-    assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected the limits")
+    assert cooja.startswith("walk.txt:1: each line has four numbers without names; expected a first line")
     route = '<gpx version="1.1"><wpt lat="1" lon="2"/><rte><rtept lat="1" lon="2"/></rte></gpx>'
     assert "contains no tracks, only waypoints or routes" in refusal(tmp_path, route)
 

@@ -24,7 +24,7 @@ class Transmission(NamedTuple):
 
 
 class Upcall(NamedTuple):
-    """A report of a protocol to its application, such as 'deliver', 'joined', 'left' or 'gap'."""
+    """A call from a protocol to its application, such as 'deliver', 'joined', 'left' or 'gap'."""
 
     name: str
     arguments: tuple[Any, ...]

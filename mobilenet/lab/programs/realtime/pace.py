@@ -90,8 +90,8 @@ class Pace:
             if self._options.hard_limit_ms is not None and late_ns > self._options.hard_limit_ms * MILLISECOND:
                 late = f"{late_ns / MILLISECOND:.1f} ms late, more than --hard-limit-ms {self._options.hard_limit_ms:g}"
                 raise FellBehind(
-                    f"at {self._due_ns / 1e9:.3f} s of emulated time, the emulation is {late}; expected fewer hosts,"
-                    " less load, or a faster machine",
+                    f"at {self._due_ns / 1e9:.3f} s of emulated time, the emulation is {late}; use fewer hosts, less"
+                    " load, or a faster machine",
                     is_input=False,
                 )
         self._take()

@@ -142,8 +142,8 @@ def search(
         progress(standing)
         if time.monotonic() > ends_s:
             raise TimeIsUp(
-                f"stopped after {plan.question.minutes:g} min, with {standing.done} of {standing.done + standing.left}"
-                " runs for a first look; run the same command again to resume"
+                f"stopped after {plan.question.minutes:g} min, when {standing.done} of {standing.done + standing.left}"
+                " runs for a first look were complete; run the same command again to resume"
             )
 
     with store.alone():

@@ -112,8 +112,8 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
     least = len(first_values(len(values) - 1)) * look(0)
     if question.budget < least:
         raise ScenarioError(
-            f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}: the first"
-            f" {look(0)} at each of {least // look(0)} values"
+            f"{question.word('budget')} {question.budget}: too few runs; expected at least {least}, which is"
+            f" {look(0)} at each of the first {least // look(0)} values"
         )
     return Plan(question, study, values, tuple(all_requirements), study.words)
 
@@ -253,7 +253,7 @@ def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
     declaration: dict[str, Any] = {"scenario": scenario, "seed": question.seed, "set": changes_of(question)}
     if values is not None:
         if question.vary in declaration["set"]:
-            raise ScenarioError(f"{question.word('set')} {question.vary}: it is the key that varies")
+            raise ScenarioError(f"{question.word('set')} {question.vary}: is the key that varies")
         declaration |= {"factors": {question.vary: list(values)}, "replications": {"min": look(0)}}
     return Study.of(declaration, Path(), question.name)
 

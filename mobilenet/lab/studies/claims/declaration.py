@@ -72,7 +72,7 @@ class Experiment(Parameters):
         if self.study is not None:
             for name in ("factors", "set", "first_seed"):
                 if getattr(self, name) not in ({}, None):
-                    raise ValueError(f"{name}: belongs in the study file; expected no {name} next to `study`")
+                    raise ValueError(f"{name}: belongs in the study file; leave it out here")
         return self
 
 
@@ -119,7 +119,7 @@ class Bounded(OfMetric):
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise ValueError(f"at_most: should be at least at_least ({self.at_least:g}), got {self.at_most:g}")
         if self.margin is None and 0 in (self.at_least, self.at_most):
-            raise ValueError("margin: missing; 5 % of a bound of 0 is 0, expected an explicit margin, such as 0.1")
+            raise ValueError("margin: missing; the default, 5 % of the bound, is 0; expected a number, such as 0.1")
         return self
 
 

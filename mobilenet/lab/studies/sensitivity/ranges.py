@@ -86,7 +86,7 @@ def _range(part: str, scenario: Any, settings: Mapping[str, Any], where: str) ->
     if not colon or not all(map(math.isfinite, ends)):
         raise ScenarioError(f"{where}: expected KEY=LOW:HIGH with two numbers, or KEY=A|B")
     if ends[0] >= ends[1]:
-        raise ScenarioError(f"{where}: expected the lower end first, and a higher one after the colon")
+        raise ScenarioError(f"{where}: expected a lower end before the colon, and a higher one after it")
     return _between(key, *ends, is_whole=_takes_only_whole(key, scenario, settings, text), where=where)
 
 

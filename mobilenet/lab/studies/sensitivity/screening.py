@@ -97,7 +97,7 @@ def complete(points: Levels, values: Values) -> tuple[Levels, Values]:
     whole = np.logical_not(np.isnan(values).reshape(len(values), -1).any(axis=1))
     if whole.sum() < LEAST_TRAJECTORIES:
         raise StudyError(
-            f"trajectories with a mean at each point: {whole.sum()} of {len(values)}, expected at least"
+            f"only {whole.sum()} of {len(values)} trajectories have a mean at each point, expected at least"
             f" {LEAST_TRAJECTORIES}; choose narrower ranges, or more trajectories"
         )
     return points[whole], values[whole]

@@ -94,12 +94,12 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "a budget": (
         (), {"budget": 49},
-        "--budget 49: too few runs, expected at least 50: the first 10 at each of 5 values",
+        "--budget 49: too few runs; expected at least 50, which is 10 at each of the first 5 values",
     ),
     "a tolerance": ((), {"tolerance": 1.5}, "--tolerance 1.5: expected a share of the limit"),
     "an error": ((), {"error": 0.0}, "--error 0: expected a probability from 0.0001 to 0.5"),
     "a share": ((), {"rare": 0.6}, "--rare 0.6: expected a share of the runs from 0.001 to 0.5"),
-    "set twice": ((), {"set": ("wireless.loss=1",)}, "--set wireless.loss: it is the key that"),
+    "set twice": ((), {"set": ("wireless.loss=1",)}, "--set wireless.loss: is the key that varies"),
     "set badly": ((), {"set": ("wireless.rang=1",)}, "--set wireless.rang=1: wireless.rang: unk"),
     "no equals sign": ((), {"set": ("loss",)}, "--set loss: expected key=value, such as"),
     "code": (

@@ -82,7 +82,7 @@ def test_exact_claims_consume_none_of_the_error_budget(place: Path) -> None:
         ("    at_most: 0.5\n", "", "claims.yaml:9: claims.fast.at_most: missing; expected at_most, at_least or both"),
         ("at_most: 0.5", "at_most: a lot", 'claims.yaml:13: claims.fast.at_most: expected a number, got "a lot"'),
         ("at_most: 0.5", "at_mst: 0.5", "claims.yaml:13: claims.fast.at_mst: unknown key; did you mean 'at_most'?"),
-        ("at_most: 0.5", "at_most: 0", "claims.fast.margin: missing; 5 % of a bound of 0 is 0, expected an explicit"),
+        ("at_most: 0.5", "at_most: 0", "claims.fast.margin: missing; the default, 5 % of the bound, is 0"),
         ("0.5", "0.5\n    at_least: 0.6", "at_most: should be at least at_least (0.6), got 0.5"),
         ("at_most: 0.5", "at_most: 0.5\n    expect: perhaps",
          "expect: unknown value perhaps; expected one of: holds, does"),

@@ -84,7 +84,7 @@ def test_sensitivity_from_python_rejects_bad_arguments(tmp_path: Path) -> None:
         ),
         ("wireless.nope,protocol.repair", (), "this scenario has no such key, or the key is not a declared one"),
         ("wireless.mode,protocol.repair", (), "has 5 values; name 2 to 4 of them"),
-        ("wireless.loss=0.3:0,protocol.repair", (), "expected the lower end first"),
+        ("wireless.loss=0.3:0,protocol.repair", (), "expected a lower end before the colon"),
         ("wireless.loss=0:x,protocol.repair", (), "expected KEY=LOW:HIGH with two numbers, or KEY=A|B"),
         ("hosts.count=3:5,protocol.repair", (), "takes whole numbers; expected at least 4 of them in the range"),
         ("wireless.eifs,protocol.repair=none|foo", (), "unknown value foo; expected one of: none, selective"),

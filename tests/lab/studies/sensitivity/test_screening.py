@@ -97,7 +97,7 @@ def test_trajectories_with_missing_values_are_excluded() -> None:
     kept, whole = complete(points, values)
     assert len(kept) == len(whole) == 5 and not np.isnan(whole).any()
     values[:3, 0, 0] = np.nan
-    with pytest.raises(StudyError, match="trajectories with a mean at each point: 2 of 6, expected at least 4"):
+    with pytest.raises(StudyError, match="only 2 of 6 trajectories have a mean at each point, expected at least 4"):
         complete(points, values)
 
 
