@@ -107,7 +107,7 @@ def test_hosts_can_be_added_anywhere_during_a_run(more: list[str], tmp_path: Pat
     assert live.fingerprint == written.manifest["fingerprint"]
 
 
-def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
+def test_a_live_run_with_an_added_host_can_be_rewound() -> None:
     live = LiveSession(scenario([]))
     live.play(5)
     live.do("add", to_m=[100, 20])

@@ -142,7 +142,7 @@ def test_an_association_hook_with_wrong_arguments_is_rejected(tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
-def test_an_error_in_an_association_hook_states_its_place(tmp_path: Path) -> None:
+def test_an_error_in_an_association_hook_states_its_line(tmp_path: Path) -> None:
     text = (GOSSIP + NOTED).replace('LOG.append((self.port.now, "on_dis', '1 / 0  # (("')
     with pytest.raises(ScenarioError, match=r"noted.py:\d+: ZeroDivisionError: .*at s\d, handling the end of an assoc"):
         mobilenet.run(scenario(tmp_path, "", text), out=tmp_path / "run", allow_code=True)

@@ -403,6 +403,6 @@ def test_hidden_terminals_with_equal_timeouts_are_unknown(tmp_path: Path) -> Non
     assert run.verdict == "unknown" and "collide at each timeout of TCP" in run.verdicts["drained"].explanation
 
 
-def test_stations_that_delay_their_sending_come_to_rest(tmp_path: Path) -> None:
+def test_a_run_of_stations_that_delay_messages_comes_to_rest(tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(LONG_WAITS), out=tmp_path / "run")
     assert run.manifest["quiescent"] and run.verdict == "valid"

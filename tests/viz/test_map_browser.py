@@ -188,7 +188,7 @@ def test_the_map_card_explains_why_a_delivery_was_late(browser: Page, tmp_path: 
     ]
 
 
-def test_hosts_lack_no_predecessor_without_causal_order(browser: Page, tmp_path: Path) -> None:
+def test_no_predecessor_is_missing_without_causal_order(browser: Page, tmp_path: Path) -> None:
     """If a gossip message is missing, its frame was lost or has not been sent yet. Messages do not wait for each
     other.
     """

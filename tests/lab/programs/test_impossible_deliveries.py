@@ -23,7 +23,7 @@ if e["ev"] == "timer": print(json.dumps({"do": "deliver", "id": [1 - me, 0]}))
 
 
 @pytest.mark.parametrize("recorded", (False, True))
-def test_a_host_program_that_guesses_message_ids_is_unknown(recorded: bool, tmp_path: Path) -> None:
+def test_hosts_that_guess_message_ids_get_verdict_unknown(recorded: bool, tmp_path: Path) -> None:
     done = play(answering(tmp_path, GUESSES, record={"programs": recorded}))
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
@@ -34,7 +34,7 @@ def test_a_host_program_that_guesses_message_ids_is_unknown(recorded: bool, tmp_
 
 
 @pytest.mark.parametrize("recorded", (False, True))
-def test_a_process_that_guesses_message_ids_is_unknown(recorded: bool, tmp_path: Path) -> None:
+def test_processes_that_guess_message_ids_get_verdict_unknown(recorded: bool, tmp_path: Path) -> None:
     code = """
     def do(action, **keys): print(json.dumps({"do": action, **keys}))
     if e["ev"] == "start":

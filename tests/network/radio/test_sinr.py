@@ -119,7 +119,7 @@ def test_noise_damages_a_frame_whose_rate_is_too_high() -> None:
     assert air.sinr_db("A", b) == pytest.approx(received_dbm(200) - 10 * log10(NOISE_MW), abs=0.0101)
 
 
-def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
+def test_a_node_keeps_listening_after_it_missed_a_weak_preamble() -> None:
     """B is 115 m away from A, and 125 m away from C. The signal of C is too weak to be received, but only 1 dB weaker
     than that of A, so B misses the preamble of A.
     """

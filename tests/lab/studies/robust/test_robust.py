@@ -42,7 +42,7 @@ def positions(place: Path, radio: str, run: str = "c000-r0002") -> pd.DataFrame:
     return pd.read_parquet(place / "out" / radio / "runs" / run / "positions.parquet")
 
 
-def test_all_radios_of_robust_use_the_same_worlds(place: Path) -> None:
+def test_the_robust_command_uses_the_same_worlds_on_all_radios(place: Path) -> None:
     assert positions(place, "disk").equals(positions(place, "shadowing"))
     assert not positions(place, "disk").equals(positions(place, "disk", "c000-r0003"))
     a, b = (
