@@ -114,7 +114,7 @@ class EventLog(Rows):
         """Return the rows from number `first` on. Raise IndexError if one of them was moved into a batch."""
         first -= self._in_batches
         if first < 0:
-            raise IndexError(f"{-first} of the rows are in batches")
+            raise IndexError(f"{-first} of the requested rows have been moved into batches")
         return list(zip(*(column[first:] for column in self.columns().values()), strict=True))
 
     def columns(self) -> dict[str, list[Any]]:

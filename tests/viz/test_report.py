@@ -84,7 +84,7 @@ def test_the_report_works_in_a_browser_without_a_network(report: Path) -> None:
         assert sum(url.startswith("file:") for url in page.requests) == 1
 
 
-def test_a_violation_stands_at_the_top_of_the_report(run: Path, tmp_path: Path) -> None:
+def test_a_violation_appears_at_the_top_of_the_report(run: Path, tmp_path: Path) -> None:
     broken = copy_run(run, tmp_path / "broken")
     with editing(broken / "verdict.json") as verdict:
         verdict["verdict"] = "violated"
