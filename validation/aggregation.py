@@ -104,8 +104,8 @@ def measure_all(store: Store, runs: list[PlannedRun]) -> None:
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
-    """Return the largest relative difference in the exact tables, the largest one in the percentiles of all deliveries,
-    and the number of rows.
+    """Return the largest relative difference in the exact tables, the largest difference in the percentiles of all
+    deliveries, and the number of rows.
     """
     exact, approximate, rows = 0.0, 0.0, 0
     summary = pd.read_csv(store.tables / "summary.csv")

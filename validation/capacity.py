@@ -1,4 +1,4 @@
-"""Measure how often `mobilenet capacity` is wrong, with searches over numbers drawn from known laws.
+"""Measure how often `mobilenet capacity` is wrong, using searches over numbers drawn from known distributions.
 
     python -m validation.capacity [--searches 1000] [--law NAME]
 
@@ -257,7 +257,7 @@ def is_wrong(law: Law, step: Step, threshold: float) -> bool:
 
 
 def fixed_runs(law: Law) -> int:
-    """Return how many runs a bisection with equally many runs at each value needs to achieve the same error."""
+    """Return how many runs a bisection with the same number of runs at each value needs to achieve the same error."""
     values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
     quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
     return values * math.ceil((quantile * law.deviation / (law.distance or law.requirement.tolerance)) ** 2)
@@ -275,7 +275,7 @@ def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
 
 
 def most_wrong(searches: int, confidence: float = 0.99) -> int:
-    """Return the number of wrong answers that is exceeded with a probability of at most 1 % if the procedure has the
+    """Return the number of wrong results that is exceeded with a probability of at most 1 % if the procedure has the
     stated error.
     """
     total, wrong = 0.0, -1

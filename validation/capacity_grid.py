@@ -96,7 +96,7 @@ def contradictions(one: Comparison) -> Iterator[str]:
 
 
 def lines(one: Comparison) -> Iterator[str]:
-    """Yield the answers of the search and the grid, and whether they agree."""
+    """Yield the results of the search and the grid, and whether they agree."""
     search = one.search
     yield from search.sentences()
     yield f"grid: {one.runs} runs, {one.runs / search.runs:.1f} times as many as the search"

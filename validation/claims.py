@@ -1,4 +1,4 @@
-"""Measure how often `mobilenet claims` is wrong, with claims files over numbers drawn from known laws.
+"""Measure how often `mobilenet claims` is wrong, using claims files over numbers drawn from known distributions.
 
     python -m validation.claims [--files 200]
 

@@ -1,10 +1,11 @@
 """Check that idle networks, in which hosts send only heartbeats, come to rest and that every host is heard.
 
-    python -m validation.idle [SEEDS [REPAIR]]
+python -m validation.idle [SEEDS [REPAIR]]
 
 The networks have 60 to 150 hosts in one cell and in seven cells, at 1 and 2 Mb/s. They run for ten minutes with one
-message at the end, and a host is given up after 20 s of silence. Each run must come to rest without a gap and without
-giving up a host. In the past, runs with hidden hosts whose heartbeats were synchronised failed both conditions.
+message at the end, and stations give up on a host after 20 s of silence. Each run must come to rest without a gap and
+without giving up on a host. In the past, runs with hidden hosts whose heartbeats were synchronised failed both
+conditions.
 """
 
 from __future__ import annotations

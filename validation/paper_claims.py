@@ -30,7 +30,7 @@ from validation.paper_differences import BUNDLING_DIFFERS, CAUSAL_AGREES, RELIAB
 
 FOLDER = SCENARIOS / "claims"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "validation" / "paper.md"
-RARE = 0.5  # 40 replications may miss outcomes that are rarer, because the error is divided among all claims
+RARE = 0.5  # 40 replications may miss rarer outcomes, because the error is divided among all claims
 FAILS = "does not hold"
 MOBILE, BUNDLING = PAPERS / "wilhelm2020_mobile.csv", PAPERS / "rodrigues2018_bundling.csv"
 STUDY = SCENARIOS / "studies" / "vcube_bundling.yaml"
@@ -87,7 +87,7 @@ def _lines(key: str, value: Any, indent: str) -> Iterator[str]:
     if len(line) <= WIDTH or not isinstance(value, (dict, list, tuple, str)):
         yield line
         return
-    if isinstance(value, str):  # YAML joins the lines of a quoted text
+    if isinstance(value, str):  # YAML joins the lines of a quoted string
         yield from wrap(line, WIDTH, subsequent_indent=indent + "  ", break_long_words=False, break_on_hyphens=False)
         return
     yield f"{indent}{key}:"

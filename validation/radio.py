@@ -4,8 +4,8 @@
 
 Model     the scenario is that of the cross-check: 7 stations on the hexagon, 70 hosts that walk, beacons of 100 and 30
           bytes, log-distance path loss with exponent 3, 20.4 dBm, and no capture. "quiet" means a hundredth of the
-          load for 1 200 s. A pair consists of a frame and any other node, and has the distance at which the frame was
-          sent. The counts of ns-3 were measured by us with ns-3 3.44 (data/README.md). They are used only for
+          load for 1 200 s. A pair consists of a frame and any other node. Its distance is the one at which the frame
+          was sent. The counts of ns-3 were measured by us with ns-3 3.44 (data/README.md). They are used only for
           comparison. A bin of 10 m with at least 1 000 pairs passes if the 95 % interval of the difference (Welch,
           variance between seeds) includes 0, or if the loss differs by at most 10 % of itself, or by at most 0.003.
           Models that were not measured with ns-3 (other path losses, shadowing, 48 and 54 Mb/s) are compared with
@@ -80,7 +80,7 @@ class Bin:
     pairs: int
     ours: float
     theirs: float
-    beyond: float  # share of our pairs whose distance exceeds that at which a preamble is detected in silence
+    beyond: float  # share of our pairs that are too far apart for a preamble to be detected in silence
     passes: bool
     is_far_off: bool
 

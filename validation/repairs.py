@@ -5,7 +5,7 @@
     python -m validation.repairs repair_standing repair_walking
 
 Model     ratios are paired by world, with 95 % t intervals of their logarithms. A limit is met if the upper end of the
-          interval does not exceed it. If a configuration is unstable, its mean describes only these runs
+          interval does not exceed it. The mean of an unstable configuration describes only these runs
 Units     seconds; frames and seconds of airtime per delivery; ratios
 Source    ours: docs/protocols/repair.md
 """

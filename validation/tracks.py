@@ -1,4 +1,4 @@
-"""Measure the memory and time that it takes to read a large file of tracks: 100 MB of SUMO's XML in less than 500 MB.
+"""Measure the memory and time needed to read a large file of tracks: 100 MB of SUMO's XML must fit into 500 MB.
 
 python -m validation.tracks [MB]
 """

@@ -1,9 +1,9 @@
-"""Draw a capacity search: each requirement over the values of the key, and the answer.
+"""Draw the result of a capacity search: each requirement over the values of the key, and the answer.
 
 Model     Each requirement has a panel, and all panels share the axis of the key. Each value that was run has an
           interval and a mark: a filled circle if the requirement holds, a filled square if it fails, a hollow diamond
-          if it is undecided. The line is the limit, and the band around it the tolerance. The vertical band spans
-          from the value that holds to the value that fails. A cross marks a backlog that grows without bound.
+          if it is undecided. The line is the limit, and the band around it the tolerance. The vertical band extends
+          from the passing value to the failing value. A cross marks a backlog that grows without bound.
 Units     the units of the key and of the metrics
 Source    ours: docs/guide/capacity.md
 """

@@ -1,4 +1,4 @@
-"""The bounds that claims require of measured values, for figures of claims and studies.
+"""Read the bounds that claims set for measured values. Figures of claims and studies show them.
 
 Shapes    There is one row for each claim, as in claims.json
 Errors    OSError or ValueError for missing or damaged answers
@@ -17,7 +17,7 @@ Ends = dict[str, float]  # at_least, at_most, or both
 
 
 def rows_of(directory: Path) -> list[Row]:
-    """Return the rows of the answers in a directory."""
+    """Return the rows of claims.json in a directory of answers."""
     document = json.loads((directory / ANSWERS).read_text(encoding="utf-8"))
     rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or any(not isinstance(row, dict) or "answer" not in row for row in rows):
@@ -32,7 +32,7 @@ def bounds_of(row: Row) -> Ends | None:
 
 
 def bounds_of_study(study: Path) -> dict[tuple[int, str], Ends]:
-    """Return the bounds of claims on means, by (configuration, metric), for a study in a directory of answers."""
+    """Return the bounds of claims on means of a study in a directory of answers, by (configuration, metric)."""
     try:
         rows = [row for row in rows_of(study.absolute().parent) if row.get("experiment") == study.absolute().name]
     except (OSError, ValueError):

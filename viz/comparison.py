@@ -3,9 +3,9 @@
     python -m mobilenet.viz.comparison STUDY [-o FILE]
 
 Model     There are two metrics in each row. The upper panel shows the mean of each level with its t interval over
-          replications, with one position for each combination of the other factors. The lower panel shows the ratio to
-          the baseline with its interval, and the margin of equivalence as a band. An unstable configuration has no
-          mean, and is marked on the upper edge of both panels
+          replications, with a group of positions for each combination of the other factors. The lower panel shows the
+          ratio to the baseline with its interval, and the margin of equivalence as a band. An unstable configuration
+          has no mean and is marked at the upper edge of both panels
 Units     the units of the metrics
 Errors    StudyError if this is not a finished study with a comparison, or if it is damaged
 Source    ours: docs/guide/studies.md

@@ -1,8 +1,8 @@
-"""The TCP connections in a run of real software, for figures and maps.
+"""Provide the TCP connections in a run of real software to figures and maps.
 
-Model     Throughput is the number of acknowledged bytes in both directions together. A stall is a period of at least
-          0.2 s with unacknowledged bytes and without progress, in either direction. The handoffs of a connection are
-          the handoffs of its two hosts while it is open.
+Model     Throughput counts the acknowledged bytes of both directions. A stall is a period of at least 0.2 s with
+          unacknowledged bytes and without progress, in either direction. The handoffs of a connection are the handoffs
+          of its two hosts while it is open.
 Units     integer nanoseconds, bytes
 Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md
@@ -91,7 +91,7 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """Return the connections of a run in the order in which they began. The list is empty if the run has no
+    """Return the connections of a run in the order in which they started. The list is empty if the run has no
     captures.
     """
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None

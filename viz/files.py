@@ -49,8 +49,8 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
 
 @contextmanager
 def together(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for files. They appear in `folder` if the block ends without an error, and otherwise not at
-    all. Other files in `folder` are kept.
+    """Yield an empty folder for files. If the block ends without an error, they are moved to `folder`; otherwise, they
+    are discarded. Other files in `folder` are kept.
     """
     is_new = not folder.is_dir()
     if is_new and os.path.lexists(folder):

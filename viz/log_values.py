@@ -11,7 +11,7 @@ from typing import Any
 
 from .style import MARKS
 
-MOST_SPAN = 1e6  # the maximum ratio of the upper to the lower edge of an axis with --log-y
+MOST_SPAN = 1e6  # the maximum ratio of the upper to the lower limit of an axis with --log-y
 
 
 def log_ticks(axes: Any) -> None:

@@ -1,7 +1,7 @@
 """Write the means of a study as a table for papers, in LaTeX and Markdown.
 
-Model     The table has a row for each configuration and a column for each metric: the mean and half of its interval,
-          with the digits that the interval justifies. LaTeX needs the package booktabs.
+Model     The table has a row for each configuration and a column for each metric: the mean and the half-width of its
+          interval, rounded as the interval justifies. LaTeX needs the package booktabs.
 Units     the units of the metrics, which the column heads state
 Source    ours: docs/guide/pictures.md
 """
@@ -59,8 +59,8 @@ def note_of_means(tables: StudyTables) -> str:
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """Return text such as `0.0410 ± 0.0023`. Both numbers have the same number of decimal places: two digits of the
-    interval, or fewer if the mean would exceed MOST_DIGITS digits.
+    """Return text such as `0.0410 ± 0.0023`. Both numbers have as many decimal places as two digits of the interval
+    need, or fewer if the mean would exceed MOST_DIGITS digits.
     """
     if not half > 0:
         return f"{mean:.4g}"

@@ -1,8 +1,8 @@
 """Draw the effects of a comparison on several radios next to each other, with the verdicts.
 
-Model     Each metric has a panel, each comparison a row, and each radio a mark with an interval. The marks of
-          significant effects are filled, and the others are hollow. Ratios have a logarithmic axis, and differences a
-          linear one.
+Model     Each metric has a panel, each comparison has a row, and each radio has a mark with an interval. The marks of
+          significant effects are filled, and the others are hollow. The axis is logarithmic for ratios and linear for
+          differences.
 Source    ours: docs/guide/robust.md
 """
 

@@ -72,7 +72,7 @@ class StudyTables:
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
-        """Return a sentence for captions on configurations that are, or may be, unstable. It begins with a space."""
+        """Return a sentence for captions about configurations that are, or may be, unstable. It begins with a space."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     @property
@@ -91,9 +91,7 @@ class StudyTables:
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
-        """Return sentences on missing runs, on delivery ratios below 1, and on each configuration that may be
-        unstable.
-        """
+        """Return sentences about missing runs, delivery ratios below 1, and each configuration that may be unstable."""
         lines = [line for line in [missing_runs(self.path)] if line is not None]
         lines += deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]
@@ -133,8 +131,8 @@ class StudyTables:
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """Return a text that states in how many runs a metric is infinite, or an empty string if this never happens. `row`
-    is the row of the metric in the summary.
+    """Return a statement of how many runs have an infinite value of a metric, or an empty string if none has. `row` is
+    the row of the metric in the summary.
     """
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 

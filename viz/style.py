@@ -63,15 +63,15 @@ KIND_COLOURS = {
 }
 QUIET = "#5B6570"  # the colour of lines and words in the background of figures and pages
 DOTS_PER_INCH = 300
-WIDE_IN = 6.0  # Figures of at least this width have a legend with all columns, panels side by side, and large letters.
-LETTERS_PER_IN = 12  # the number of characters per inch in the label of an axis
+WIDE_IN = 6.0  # Figures of at least this width have a legend with all columns, panels side by side, and large text.
+LETTERS_PER_IN = 12  # how many characters of an axis label fit into an inch
 CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
 # the maximum number of ticks at the levels of a factor, and the minimum distance in inches between two of them
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3
 LEAST_PANEL_IN = 2.0  # the minimum height of one of several panels
-BESIDE_PANEL_IN = 0.7  # the width of the numbers and the name of an axis, next to a panel
-LEAST_HEIGHT_IN = 2.4  # In a lower figure, the legend and the names of axes would not leave enough space for the panel.
+BESIDE_PANEL_IN = 0.7  # the width of the tick labels and the axis label next to a panel
+LEAST_HEIGHT_IN = 2.4  # In a lower figure, the legend and the axis labels would not leave enough space for the panel.
 
 
 def in_our_colours(page: str) -> str:
@@ -80,7 +80,7 @@ def in_our_colours(page: str) -> str:
 
 
 def station_colour(number: int) -> str:
-    """Return the colour of station `number`, which is the same in every picture. The eight hues are used again in a
+    """Return the colour of station `number`, which is the same in every picture. The eight hues are repeated in a
     darker and then in a lighter shade.
     """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
@@ -92,7 +92,7 @@ def station_colour(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return an external text without anything that matplotlib reads as a formula, and without characters that change
+    """Return an external string without anything that matplotlib reads as a formula, and without characters that change
     the writing direction.
     """
     return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace(
@@ -101,7 +101,7 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return an external text on one line, cut to this width."""
+    """Return an external string on one line, truncated to this width."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -172,8 +172,8 @@ class Look(NamedTuple):
         return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
-        """Return the number of rows and columns for panels of this size, side by side if they fit, and the width and
-        height of the figure.
+        """Return the numbers of rows and columns for panels of this size, and the width and height of the figure.
+        Panels are placed side by side if they fit.
         """
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
         columns = min(2, count) if width >= WIDE_IN else 1
@@ -190,7 +190,7 @@ class DrawnFigure(NamedTuple):
 
     title: str
     path: Path
-    note: str  # the caption: what was measured, how, and how often
+    note: str  # the caption, which explains what was measured, how, and how often
 
 
 def save(figure: Any, target: Path) -> None:
@@ -220,7 +220,7 @@ def percent(share: float) -> str:
 
 
 def wrap_labels(figure: Any) -> None:
-    """Wrap the names of axes that would not fit into a narrow figure."""
+    """Wrap axis labels that would not fit into a narrow figure."""
     if figure.get_figwidth() >= WIDE_IN:
         return
     for axes in figure.axes:
@@ -269,7 +269,7 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
     if not handles:
         return
     wide = figure.get_figwidth() - 0.2
-    per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # letters per inch
+    per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # characters per inch
     columns = max(1, min(len(labels), int(wide / (0.55 + max(map(len, labels)) / per_in))))
     texts = [textwrap.fill(label, max(12, int((wide / columns - 0.55) * per_in))) for label in labels]
     rows = -(-len(texts) // columns) * (1 + max(label.count("\n") for label in texts))
@@ -280,12 +280,12 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
 
 
 def _grow(figure: Any, inches: float) -> None:
-    """Increase the height of the figure to make space for words without shrinking the panels."""
+    """Increase the height of the figure to make space for text without shrinking the panels."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
 def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
-    """Draw a legend below the name of the axis, where it does not cover a curve."""
+    """Draw a legend below the axis label, where it does not cover a curve."""
     from matplotlib.transforms import ScaledTranslation
 
     columns = max(1, min(columns, int(columns * axes.figure.get_figwidth() / WIDE_IN)))
@@ -326,7 +326,7 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 
 
 def in_words(axes: Any, words: str) -> str:
-    """Write a text in an empty picture. Return the text."""
+    """Write a text into an empty picture. Return the text."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
     return words

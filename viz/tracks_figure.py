@@ -1,4 +1,5 @@
-"""Draw tracks before a simulation: where hosts go and how fast, when they are in reach, and expected handoffs.
+"""Draw tracks before a simulation: where and how fast hosts move, when they are in reach, and which handoffs are
+expected.
 
 Model     The left side shows cells, tracks, and expected handoffs. The right side shows the share of time at each
           speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are interrupted
@@ -26,7 +27,7 @@ MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
-    """Draw an inspection of world/inspection.py. `name` is the name of the file with the tracks."""
+    """Draw an inspection made by world/inspection.py. `name` is the name of the file with the tracks."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()
@@ -97,7 +98,7 @@ def _field(axes: Any, inspection: Any) -> None:
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    # below the name of the axis, even in a low figure
+    # below the axis label, even in a low figure
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
     )
@@ -208,7 +209,7 @@ def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
 
 
 def _share_covered(cells: Any, edges_s: Any) -> Any:
-    """Return the share of the samples in each interval that are covered. An empty interval uses nearby samples."""
+    """Return the share of covered samples in each interval. An empty interval uses nearby samples."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
     seen, covered = (

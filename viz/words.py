@@ -1,4 +1,4 @@
-"""Describe the numbers of runs and studies, in words that reports, tables and axes share.
+"""Describe the numbers of runs and studies in the words that reports, tables and axes share.
 
 Model     A metric has a description, and a unit unless it is a count or a share. A metric without a description is
           called by its name, with spaces. Numbers with an interval have the digits that the interval justifies.

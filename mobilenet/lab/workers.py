@@ -72,8 +72,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """Yield the index and the result of each task as it completes; meant for few, long tasks. `look` is called at least
-    every second, and may raise an exception to stop the work.
+    """Yield the index and the result of each task as it completes. This is meant for few, long tasks. `look` is called
+    at least every second, and may raise an exception to stop the work.
     """
     if not tasks:
         return

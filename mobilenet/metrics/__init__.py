@@ -2,7 +2,7 @@
 
 Model     one pass over the events (fold.py) and the samples yields one flat row. A registry describes each metric in
           words (registry.py). A custom metric is a function in a plug-in's file (custom.py)
-Imports   The metrics use the record, but no scenario, simulator or protocol
+Imports   The metrics depend on the record, but not on scenarios, the simulator or protocols
 """
 
 from __future__ import annotations

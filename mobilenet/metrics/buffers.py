@@ -43,7 +43,7 @@ BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  
 
 
 def sizes(name: str, words: str) -> tuple[Declared, ...]:
-    """Declare two metrics of a buffer, its mean and its maximum, which `buffers` computes."""
+    """Declare the mean and the maximum size of a buffer as metrics, which `buffers` computes."""
     who, _, quantity = name.partition("_")
     short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
@@ -146,7 +146,7 @@ NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0))
 
 
 def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int, end: int) -> float:
-    """Return the mean of a step function that is 0 before its first value."""
+    """Return the time-weighted mean of a step function that is 0 before its first step."""
     if end <= begin:
         return 0.0
     return Steps(np.array(times, np.int64), np.array(values, np.float64)).mean(begin, end)

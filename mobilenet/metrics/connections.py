@@ -2,7 +2,7 @@
 
 Model     the metrics cover all connections that were opened during the run. A connection survives a handoff of one of
           its ends if bytes are acknowledged after it. Round-trip times near a handoff are measured on the host's
-          connections, within NEAR_NS before its beginning or after its end
+          connections, within NEAR_NS before its start or after its end
 Units     seconds, bytes
 Source    ours: docs/guide/real-software.md
 """
@@ -53,7 +53,7 @@ class Connections:
         return mean([trip.took_ns / SECOND for one in self.sendings for trip in one.round_trips])
 
     def near_handoffs_s(self, is_after: bool) -> float | None:
-        """Return the mean round-trip time just before handoffs or, if `is_after`, just after them."""
+        """Return the mean round-trip time just before handoffs, or just after them if `is_after` is true."""
         round_trips_s = []
         for connection, handoff in self.moved:
             since_ns = handoff.end_ns if is_after else handoff.begin_ns - NEAR_NS

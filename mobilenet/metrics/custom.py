@@ -9,7 +9,7 @@ Example   from mobilenet.metrics import Record, metric
 Model     a scenario names a metric as `metrics: [slo.py:deliveries_within_1_s]`, and the metric has the name of the
           function. It appears wherever built-in metrics do: in `mobilenet show`, studies and reports. It reads rows and
           is therefore slower than built-in metrics, which read columns, but is easier to write
-Units     seconds and integer nanoseconds, as the ends of names state
+Units     seconds and integer nanoseconds, as the suffixes of names state
 Errors    ValueError for a function that is not a metric, or that has the name of a built-in one. A metric that raises
           an error, or does not return a number, has no value, and the run reports the reason
 Source    ours: docs/guide/plug-ins.md
@@ -61,7 +61,7 @@ class Record:
 
     def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self._events, self._samples = events, samples
-        # copies, so that a metric cannot change the originals
+        # Metrics get copies, so that they cannot change the originals.
         self.counters, self.manifest = deepcopy(counters), deepcopy(manifest)
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 

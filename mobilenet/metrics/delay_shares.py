@@ -25,13 +25,13 @@ def name_of(part: Part) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """Return the kind and leg of a metric of this module, or None for another metric."""
+    """Return the kind of cause and the leg that a metric of this module covers, or None for another metric."""
     match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
     return (match[1], match[2]) if match and match[1] in KINDS else None
 
 
 def part_name(part: Part) -> str:
-    """Return a kind and leg in words, such as `timer (station to host)`."""
+    """Describe a kind of cause and a leg in words, such as `timer (station to host)`."""
     return f"{part[0].replace('_', ' ')} ({LEGS[part[1]]})"
 
 

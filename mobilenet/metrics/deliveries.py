@@ -37,7 +37,7 @@ class Deliveries:
 
     @property
     def sent_ns(self) -> np.ndarray:
-        """For each delivery, the time of its message's broadcast, or -1 if it was not broadcast."""
+        """For each delivery, the time at which its message was broadcast, or -1 if it never was."""
         sent_ns: np.ndarray = np.append(self.broadcast_ns, -1)[self._last]
         return sent_ns
 
@@ -57,7 +57,7 @@ class Deliveries:
         return self.sent_ns[which], self.delay_s[which]
 
     def places_of(self, node: str) -> np.ndarray:
-        """Return the positions of a node's deliveries in these columns."""
+        """Return the indices of a node's deliveries in these columns."""
         if self._by_node is None:
             self._by_node = by_code(self.node)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
@@ -68,7 +68,7 @@ class Deliveries:
         return places
 
     def got(self, node: str) -> np.ndarray:
-        """Return for each message whether the node delivered it at any time."""
+        """Return, for each message, whether the node ever delivered it."""
         has_message = np.zeros(self.messages, np.bool_)
         has_message[self.message[self.places_of(node)]] = True
         return has_message

@@ -43,7 +43,7 @@ class MissingDelivery(NamedTuple):
 
 
 class EventFold:
-    """Collects the data that metrics need from the events. `begin_ns` and `end_ns` delimit the measured window."""
+    """Collects from the events the data that metrics need. `begin_ns` and `end_ns` delimit the measured window."""
 
     def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
         self.begin_ns, self.end_ns = begin_ns, end_ns
@@ -70,7 +70,7 @@ class EventFold:
         self._missing_from: dict[str, int] = {}
         # (node, first, last): the messages between a join or gap of the node and its next gap
         self._missed: list[tuple[str, int, int]] = []
-        self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff in progress: begin, session, cause
+        self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff in progress: start, session, cause
         self._take(table)
 
     def _take(self, table: Table) -> None:
@@ -152,8 +152,8 @@ class EventFold:
         return sum(len(self._without(node, first)) for node, first in self._entitled_from.items())
 
     def obligations(self) -> tuple[int, int]:
-        """Return the number of pairs (message of the window, host that is a member from its broadcast to the end), and
-        the number of those that were delivered.
+        """Return the number of pairs of a message of the window and a host that is a member from its broadcast to the
+        end, and the number of pairs in which the host delivered the message.
         """
         sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
         last = np.full(self.deliveries.messages, -1)  # only the last broadcast of a message is considered

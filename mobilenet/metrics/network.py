@@ -11,7 +11,7 @@ Model     the metrics are computed from running totals, which were sampled at bo
           TCP). The number of copies is the payload in the air divided by that of one message, so that two messages in
           one segment count as two, and retransmissions of the MAC count. Deprecated metrics include ACKs of the MAC,
           except the number of frames. Older records do not count ACKs separately, and include ACKs in all other
-          counters. Metrics without ACKs are then None
+          counters. Metrics that exclude ACKs are then None
 Units     frames, bytes, seconds
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """

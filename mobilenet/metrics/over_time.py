@@ -81,6 +81,6 @@ def integral(
 
 
 def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Integrate the samples in a frame as `integral` does."""
+    """Integrate the samples in a data frame as `integral` does."""
     nodes = rows["node"].factorize()[0].astype(np.int64)
     return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)

@@ -216,7 +216,7 @@ def _sources(events: Table) -> np.ndarray:
 
 
 def _largest(samples: Columns) -> Row:
-    """Return for each buffer its largest size at any process, and the mean over processes of the largest size there."""
+    """Return each buffer's largest size at any process, and the mean of its largest sizes at all processes."""
     table = Table.of(samples)
     nodes, quantities = table.column("node"), table.column("quantity")
     values = table.numbers("value")

@@ -61,7 +61,7 @@ SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(
 # only these units are shown, because the name of a count implies its unit
 PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")
 LONGEST_SYMBOL = 30  # the maximum length of a metric's name on an axis if it has no symbol
-# the maximum lengths of the texts of a custom metric, which users may choose freely
+# the maximum lengths of the description and the unit of a custom metric
 LONGEST_WORDS, LONGEST_UNIT = 200, 40
 
 

@@ -119,7 +119,7 @@ def _as_json(value: Any) -> str:
 
 
 def require(action: Mapping[str, Any], role: Role) -> None:
-    """Raise ValueError unless programs with this role may request the action, and its keys and values are right."""
+    """Raise ValueError unless programs with this role may request the action, and its keys and values are valid."""
     name = action["do"]
     known = ACTIONS.get(name)
     if known is None or role not in known.roles:

@@ -29,7 +29,7 @@ def in_place_of(target: Path) -> Iterator[Path]:
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a text to a file atomically."""
+    """Write a string to a file atomically."""
     remove_dead(target.parent)
     with in_place_of(target) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Store the older rows of a growing table as typed columns, in a file of the run directory.
 
-Model     the file is a stream of Arrow batches. Words are stored as codes, and each batch contains the words that occur
-          in it for the first time. A stream can be read up to its last complete batch, even if the process that wrote
-          it was killed
+Model     the file is a stream of Arrow batches. Words (repeated values) are stored as codes, and each batch contains
+          the words that occur in it for the first time. A stream can be read up to its last complete batch, even if the
+          process that wrote it was killed
 Errors    OSError for a file that cannot be written, for example because the disk is full
 Source    ours: docs/run-directory.md
 """

@@ -1,4 +1,4 @@
-"""Keep the record of a run whose process was killed, without mistaking it for a complete run.
+"""Keep the record of a run whose process was killed, so that it cannot be mistaken for a complete run.
 
 Model     a run in progress writes batches of rows into a hidden directory (batches.py). The next command that uses the
           name of the run converts the batches of a dead process to Parquet files, in NAME.partial. These contain all

@@ -1,4 +1,4 @@
-"""The two kinds of runs, and how their records differ: runs of hosts and stations, and runs of plain processes.
+"""The two kinds of runs, of hosts and stations or of plain processes, and the differences between their records.
 
 Units     seconds, or time units in runs of processes
 Errors    RunError if a kind of run has no positions
@@ -29,13 +29,13 @@ class RunKind:
     name = "hosts"  # the kind of scenario that describes such a run
     look = "map"  # the command that draws the run
     unit = "s"
-    same_times = "to the nanosecond"  # how closely the times of a repeated run agree
+    same_times = "to the nanosecond"  # the precision to which the times of a repeated run agree
     # The keys of the numbers in the manifest that are needed to draw a picture of the run.
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
     buffers: tuple[str, ...] = BUFFERS  # the names of the buffers, if the manifest does not name any
     places: tuple[str, ...] = ("station_positions_m",)  # the keys of the positions that are needed to draw a picture
     hops_key = "record.messages"  # the key of the scenario that enables the record of each message between nodes
-    # The section of the counters that counts received frames or messages, and the word for them in texts.
+    # The section of the counters that counts received frames or messages, and the word for them in sentences.
     carried_in = "radio", "frames"
     # Whether a message to another node is received twice: by a station, and then by the addressed node.
     is_heard_twice = True
@@ -60,7 +60,7 @@ class RunKind:
         )
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
-        """Return the beginning and the end of the measurement period."""
+        """Return the start and the end of the measurement period."""
         return float(manifest["warmup_s"]), float(manifest["duration_s"])
 
     def window_ns(self, manifest: Mapping[str, Any]) -> tuple[int, int]:
@@ -69,7 +69,7 @@ class RunKind:
         return round(begin_s * SECOND), round(end_s * SECOND)
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
-        """Return the numbers of hosts and stations, or of processes, in words."""
+        """Describe the numbers of hosts and stations, or of processes, in words."""
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
 AGAIN = "remove the file, and `mobilenet verify` recreates it"  # advice about files that can be derived from the record
 TEXTS = (".json", ".yaml")
 AT_ONCE = 200_000  # maximum number of rows in one part of a table
-SMALL_BYTES = 32_000_000  # a table of this size is read in a twentieth of a second
+SMALL_BYTES = 32_000_000  # reading a table of this size takes about 50 ms
 
 
 class RunError(Exception):
@@ -213,7 +213,7 @@ def require_unchanged(directory: Path, name: str) -> None:
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
     """Refuse a directory with a table that obviously differs from what the run wrote. Small tables are checked by their
-    digests. For large tables, only the beginning and the end are checked, which is fast.
+    digests. For large tables, only the start and the end are checked, which is fast.
     """
     written = manifest.get("files")
     written = written if isinstance(written, dict) else {}
@@ -234,7 +234,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def glance_at_table(path: Path) -> None:
-    """Refuse a file whose beginning or end shows that it is not a complete table."""
+    """Refuse a file whose start or end shows that it is not a complete table."""
     try:
         with path.open("rb") as file:
             is_whole = path.stat().st_size > 8 and _has_both_ends(file)
@@ -267,7 +267,7 @@ def no_directory(directory: Path) -> RunError:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Read manifest.json, after a check that all files of the run exist."""
+    """Read manifest.json, after checking that all files of the run exist."""
     if not directory.is_dir():
         raise no_directory(directory)
     if is_partial(directory.absolute()):

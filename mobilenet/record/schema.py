@@ -89,12 +89,12 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "kind": "string",  # the class of the message, or the name of the timer
         "to": "string",  # the receiver; empty for a message to all nodes in range
         "messages": "string",  # the application messages in the frame or message, separated by spaces
-        # If the step is `sent`, the beginning of the transmission; if it is `timer`, the time at which the timer was
+        # If the step is `sent`, the start of the transmission; if it is `timer`, the time at which the timer was
         # started; otherwise -1.
         "start_ns": "int64",
         "end_ns": "int64",  # if the step is `sent`, the end of the transmission; otherwise -1
         "size_bytes": "int64",  # if the step is `wire`, the size with headers; otherwise -1
-        "window": "string",  # if the message is a TCP segment, the window or rule that had delayed it
+        "window": "string",  # if the message is a TCP segment, the TCP window or rule that delayed it
         "events": "int64",  # the number of rows in `events` before this row was added
         "heard": "string",  # if the step is `sent`, each node in range, with :OUTCOME if it did not receive the frame
     },

@@ -1,4 +1,4 @@
-"""Find out what is wrong with the files of a run that a program could not read correctly.
+"""Find the fault in the files of a run after a program failed to read them correctly.
 
 Model     this is used only after an error, because it reads everything. It compares the record with the digests in the
           manifest and the manifest with its schema and its scenario, and checks the form of derived files. If it finds
@@ -20,7 +20,7 @@ from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.run_source import read_source
 
 NUMBER = (int, float)
-LARGE = 1e12  # greater than any number in a manifest
+LARGE = 1e12  # larger than any number in a manifest
 FACTS: dict[str, Any] = {
     "mobilenet_version": str, "fingerprint": str, "simulated_s": NUMBER, "wall_s": NUMBER, "command": str,
     "quiescent": bool, "files": dict, "promises": dict,

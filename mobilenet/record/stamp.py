@@ -64,8 +64,8 @@ class Provenance(NamedTuple):
 
 
 def parse_provenance(text: str) -> Provenance:
-    """Parse a line, and raise ValueError for anything else. Files may come from strangers, and their commands are
-    printed for users to paste into a shell.
+    """Parse a line, and raise ValueError for anything else. Files may come from untrusted sources, and users may paste
+    their commands into a shell.
     """
     document = json.loads(text)
     if not isinstance(document, dict):
@@ -172,7 +172,7 @@ def in_page(content: str) -> str:
 
 
 def in_text(content: str, before: str, after: str = "") -> str:
-    """Return a text that ends with its provenance as a comment. `before` and `after` delimit a comment."""
+    """Return the content, followed by its provenance in a comment. `before` and `after` delimit a comment."""
     line = stamp()
     return content if line is None else f"{content}{before}{KEY}: {line}{after}\n"
 

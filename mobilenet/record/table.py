@@ -56,11 +56,11 @@ class CodedColumn(NamedTuple):
         return rows_where(self.among(words))
 
     def among(self, words: Any) -> np.ndarray:
-        """Return for each row whether its value is one of `words`."""
+        """Return, for each row, whether its value is one of `words`."""
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return for each row the entry of `by_word` for the row's value, or `nothing` if the value is missing."""
+        """Return, for each row, the entry of `by_word` for its value, or `nothing` if the value is missing."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
@@ -211,8 +211,8 @@ class Table(Mapping[str, Sequence[Any]]):
     def fingerprint(self) -> str:
         """Return the SHA-256 of the columns of events. The digest is independent of how they are stored, and is cached.
 
-        Each column is hashed after its name and its number of rows: integers as 8 bytes little-endian, text as its
-        length and its UTF-8 bytes, and null as a marker.
+        Each column is hashed after its name and its number of rows: integers as 8 bytes little-endian, strings as their
+        length and their UTF-8 bytes, and null as a marker.
         """
         if self._fingerprint is None:
             digest = hashlib.sha256()
@@ -239,7 +239,7 @@ class Table(Mapping[str, Sequence[Any]]):
         # Statistics of columns of words are omitted, because queries never ask for a range of words.
         numbers = [name for name in self if name not in CODED]
         few_values = [name for name in self if name in CODED or name in FEW_VALUES]
-        # Without Arrow's own metadata, the file declares text instead of codes of text.
+        # Without Arrow's own metadata, the file declares strings instead of codes of strings.
         with pq.ParquetWriter(
             path, first.schema, store_schema=False, use_dictionary=few_values, write_statistics=numbers
         ) as file:
@@ -362,7 +362,7 @@ def _mark(value: Any) -> bytes:
 
 
 def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
-    """Return the concatenated texts of all rows."""
+    """Return the strings of all rows, concatenated."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa

@@ -35,7 +35,7 @@ def file_digests(directory: Path) -> dict[str, str]:
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
 
 
-OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last line of manifest.json
+OF_MANIFEST = '  "manifest_sha256": "'  # the start of the second to last line of manifest.json
 
 
 class RecordError(Exception):
@@ -201,7 +201,7 @@ def _sync(path: Path) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as the text of a JSON file of a run."""
+    """Return a value as JSON, in the format of a run's files."""
     return json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
 
 

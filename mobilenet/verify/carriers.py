@@ -8,10 +8,10 @@ Checks    a node delivers a message of another node only after it has received s
           shortest frame or hop allows. For processes, recorded causes replace these checks
           a gap, or the end of a handoff, belongs to a session that the host began
 Model     the knowledge of a node grows with what it receives, and survives crashes, because the node may have stored
-          it. Of several equal messages from one sender the last one counts, because its sender knew most. If only
-          frames are recorded, wires bring everything to all stations at once. Programs may talk to each other outside
-          the emulator. The verdict on a run of programs is therefore unknown, and never violated, if a message did not
-          arrive over the network
+          it. Of several equal messages from one sender the last one counts, because the sender knew most by then. If
+          only frames are recorded, wires bring everything to all stations at once. Programs may talk to each other
+          outside the emulator. The verdict on a run of programs is therefore unknown, and never violated, if a message
+          did not arrive over the network
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -77,7 +77,7 @@ class Knowledge:
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """Return a verdict on the first delivery, gap or handoff that no recorded message can have caused."""
+    """Return a verdict on the first delivery, gap or handoff that cannot result from any recorded message."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
     if (unbegun := _unbegun_session(run.events)) is not None:
         return Verdict("violated", unbegun)
@@ -187,7 +187,7 @@ def _at_once(hops: _Hops) -> dict[int, list[int]]:
 
 
 def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
-    """Pass on what these messages bring, in any order, until no node learns anything new."""
+    """Pass on the knowledge in these messages, in any order, until no node learns anything new."""
     has_news = bool(group)
     while has_news:
         has_news = False

@@ -37,7 +37,7 @@ Function = Callable[[Any], Verdict | str | None]
 
 
 def promise(words: str) -> Callable[[Function], Function]:
-    """Mark a function of a plug-in as the check of a promise. `words`: the promise."""
+    """Mark a function of a plug-in as the check of a promise, which `words` states."""
 
     def mark(function: Function) -> Function:
         function.words = words  # type: ignore[attr-defined]

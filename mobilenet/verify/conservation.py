@@ -23,7 +23,7 @@ from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.radio_counters import acks_among_frames, pair_counters
 
 MAC_ACK_BYTES = 14
-RARER_THAN = 1e-12  # a less likely event is not attributed to chance
+RARER_THAN = 1e-12  # events that are less likely are not attributed to chance
 
 
 def conservation_problem(run: Evidence) -> str | None:

@@ -1,4 +1,4 @@
-"""Check that each datagram that a node received was sent to it, and arrived only once, late enough, and in frames.
+"""Check that each datagram that a node received was sent to it, and arrived only once, not too early, and in frames.
 
 Model     a datagram is identified by its sender and a number, which the sender increments. A datagram for a group
           (`cell`, `all`) may be received by many nodes, once by each of them, and not by its sender
@@ -18,7 +18,7 @@ GROUPS = ("cell", "all")
 
 
 class SentDatagram(NamedTuple):
-    """A datagram on its way."""
+    """A datagram that was sent."""
 
     at_ns: int
     size: int

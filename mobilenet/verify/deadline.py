@@ -1,4 +1,4 @@
-"""Judge a run that is not at rest at its deadline: it may be late, have an excuse, or have stopped without a reason.
+"""Judge a run that still has work to do at its deadline: it may be late, excused, or stopped without a reason.
 
 Model     a run continues after its active part until it is at rest or drain_s is over. The verdict depends on the last
           half of that time. Progress means that a host delivered a message, joined, left, or began or ended a handoff,
@@ -33,7 +33,7 @@ PAIRS = ("addressed_pairs_", "addressed_ack_pairs_")
 
 
 class Deadline(NamedTuple):
-    """States whether a run that is not at rest at its deadline violates its promise, and why."""
+    """States whether a run that still has work to do at its deadline violates its promise, and why."""
 
     is_violated: bool
     because: str
@@ -58,7 +58,7 @@ def deadline(run: Evidence) -> Deadline:
 
 
 def _last_progress(run: Evidence, since_ns: int) -> str | None:
-    """Return the last sign of progress after this time, in words, or None."""
+    """Describe the last sign of progress after this time, or return None."""
     events = run.events
     rows = events.column("event").rows(*PROGRESS)
     if len(rows) and (at_ns := int(events.numbers("time_ns")[rows[-1]])) > since_ns:
@@ -68,7 +68,7 @@ def _last_progress(run: Evidence, since_ns: int) -> str | None:
 
 
 def _last_change(run: Evidence, since_ns: int) -> str | None:
-    """Return the last buffer that shrank after this time, in words, or None."""
+    """Describe the last buffer that shrank after this time, or return None."""
     samples = run.samples
     node, quantity = samples.column("node"), samples.column("quantity")
     rows = quantity.rows(*{name for _, name in run.last_sizes})

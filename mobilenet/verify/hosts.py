@@ -78,8 +78,8 @@ def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
-    """Return what hosts did without a request or failed to do. For a custom protocol, the record does not show why a
-    host failed to do something.
+    """Describe what hosts did without a request, or failed to do when requested. For a custom protocol, the record does
+    not show why a host failed to do something.
     """
     unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
     if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:
@@ -98,7 +98,7 @@ def _accounting(run: Evidence) -> Verdict | str | None:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """Return why the run did not come to rest, or what remained at the end."""
+    """Explain why the run did not come to rest, or what was left at the end."""
     events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
     if not run.quiescent:
         after_s, answer = manifest["simulated_s"] - manifest["duration_s"], deadline(run)

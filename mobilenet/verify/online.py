@@ -2,9 +2,9 @@
 
 Model     this judge checks creation, duplication, membership, the promised order, and gaps. The messages that a host
           gave up, and the order in which it gave up and asked again, are known only later. Where gaps are allowed, a
-          violation is therefore judged again from the beginning, with everything that is known by then, before it is
-          reported. How long a host was certainly heard depends on the positions of the whole run. Liveness, the length
-          of silences, conservation and the record itself are judged after the run, by judge.py
+          violation is therefore judged again from the beginning, with everything known by then, before it is reported.
+          How long a host was certainly heard depends on the positions of the whole run. Liveness, the length of
+          silences, conservation and the record itself are judged after the run, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """

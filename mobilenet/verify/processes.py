@@ -42,7 +42,7 @@ def _completion(run: Evidence) -> Verdict | str | None:
 
 
 def _missing_completion(run: Evidence) -> str | None:
-    """Return a broadcast of a correct source that should be complete at rest and is not, or None."""
+    """Return a broadcast of a correct source that is not complete although the run is at rest, or None."""
     if run.plan is None or not run.plan.completes or not run.quiescent:
         return None
     events, event = run.events, run.events.column("event")
@@ -92,7 +92,7 @@ def _excuse(run: Evidence, problem: str) -> Verdict | str:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """Return why the run is not at rest, or what is left in buffers at rest. If messages may be held for ever, see
+    """Explain why the run is not at rest, or what is left in buffers at rest. If messages may be held for ever, see
     `_held_problems` and `permanent_losses` for what correct processes may hold.
     """
     judge, may_hold, within_s = run.among_processes, run.promises.get("may_hold"), run.promises["rest_within_s"]

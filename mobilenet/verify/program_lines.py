@@ -1,4 +1,4 @@
-"""Check that the lines of programs are possible and agree with the rest of the record.
+"""Check that the lines exchanged with programs are possible and agree with the rest of the record.
 
 Source    ours: docs/guide/programs.md
 """

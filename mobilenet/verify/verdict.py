@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from mobilenet.quoting import cut
 
-LONGEST, MOST_LINES = 1000, 20  # the maximum length of an explanation, because texts in a record may be of any length
+LONGEST, MOST_LINES = 1000, 20  # the maximum length of an explanation, because strings in a record may have any length
 Answer = Literal["valid", "violated", "unknown"]
 
 

@@ -1,4 +1,4 @@
-"""List what nodes wait for, at the end of a run that did not come to rest.
+"""List what nodes still wait for at the end of a run that did not come to rest.
 
 Model     the record shows buffers that hold messages, handoffs that have not ended, and hosts that never became
           members. If it shows none of these, the list in the manifest is used

@@ -57,7 +57,7 @@ class Activity:
 
 
 def _within(part: Stretch, kind: str, spans: Iterable[tuple[int, int, int]]) -> Iterator[Stretch]:
-    """Divide a stretch by intervals of time, which are given as (row, beginning, end) in order of their ends."""
+    """Divide a stretch by intervals of time, given as (row, start, end) in the order of their ends."""
     at_ns = part.begin_ns
     for row, begin_ns, end_ns in spans:
         begin_ns, end_ns = max(at_ns, begin_ns), min(end_ns, part.end_ns)

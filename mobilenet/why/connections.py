@@ -51,8 +51,8 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """Return the parts of a wait that ended in the row of `rule` at this node, in order. Time without another
-        explanation has the kind of `rule`.
+        """Return in chronological order the parts of a wait that ended in the row of `rule` at this node. Time without
+        another explanation has the kind of `rule`.
         """
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []

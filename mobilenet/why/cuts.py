@@ -18,8 +18,8 @@ LOSES = '"loses"'  # appears in the detail of a cut that loses the messages on t
 
 
 class Cut(NamedTuple):
-    """A cut of a link. `begin`, `end`: rows of `events`. `loses`: whether messages are lost that are on the link at its
-    beginning or are put on it later.
+    """A cut of a link. `begin`, `end`: rows of `events`. `loses`: whether the cut destroys messages that are on the
+    link when it begins, or are put on it later.
     """
 
     begin: int

@@ -29,7 +29,7 @@ class DelayLines:
         crashes: dict[str, list[int]] = defaultdict(list)  # host -> rows of its crashes
         for number, _, node, *_ in events_of(record.events, "crash"):
             crashes[node].append(number)
-        # host -> number of its crashes so far, and when its last frame left the line
+        # host -> number of its crashes so far, and the time at which its last frame left the line
         last: dict[str, tuple[int, int]] = {}
         for row in record.steps.rows(QUEUED).tolist():
             if changes := delays.get(record.node[row]):

@@ -77,7 +77,7 @@ class Interruptions:
         return [*self._old_session(one), *self._setup(one, handler), *self._after(one)]
 
     def _old_session(self, one: Interruption) -> list[Stretch]:
-        """Return the stretches before the beginning of the handoff."""
+        """Return the stretches before the start of the handoff."""
         begin_ns = one.begin_ns
         noticed_ns = begin_ns
         if self._tick_ns and begin_ns % self._tick_ns == 0:
@@ -103,7 +103,7 @@ class Interruptions:
         return fill(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
 
     def _setup(self, one: Interruption, row: int) -> list[Stretch]:
-        """Return the stretches from the beginning to the confirmation of the handoff, traced backwards through the
+        """Return the stretches from the start to the confirmation of the handoff, traced backwards through the
         handlers.
         """
         record, hops, node, leg, end_ns = self._record, self._stories.hops, one.host, HOST, one.end_ns
@@ -148,7 +148,7 @@ class Interruptions:
             sent, hearer = record.sent_rows(queued), record.to[queued] or receiver
             left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
             outcome = record.outcome(queued, hearer)
-            if outcome == RECEIVED:  # the frame arrived, so the outcome of the answer counts
+            if outcome == RECEIVED:  # the frame arrived, so the outcome of the answer matters
                 outcome = self._last_outcome(answer, sender, record.time_ns[queued], end_ns)
             kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
@@ -178,7 +178,7 @@ class Interruptions:
 
 
 def parts_of(stretches: Iterable[Stretch]) -> dict[Part, int]:
-    """Return the total time of each kind and leg, in descending order."""
+    """Return the total time for each kind of stretch and each leg, in descending order."""
     parts: Counter[Part] = Counter()
     for stretch in stretches:
         parts[stretch.kind, stretch.leg] += stretch.length_ns

@@ -37,7 +37,7 @@ class Hops:
         self._record, self._departures, self._lines = record, departures, lines
 
     def leg(self, row: int) -> str:
-        """Return the leg on which the message in this row was sent."""
+        """Return the leg of the path on which the message in this row was sent."""
         if self._record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self._record.node[row][0] == "s" else UPLINK

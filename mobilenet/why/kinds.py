@@ -38,7 +38,7 @@ PROGRAM: Final = "program"
 UNEXPLAINED: Final = "not_explained"
 
 TCP_TIMER: Final = "TCP retransmission"  # the name of TCP's retransmission timer
-Part = tuple[str, str]  # kind, leg
+Part = tuple[str, str]  # kind of stretch, leg of the path
 UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
 
 KINDS: Final = {

@@ -1,4 +1,4 @@
-"""Find messages between processes that partitions or chance lost, and crashes that were detected.
+"""Find messages between processes that were lost by chance or in a partition, and crashes that were detected.
 
 Model     a message that was put on a wire and never arrived was lost. It was lost in a partition if a partition
           separated the two processes when it was put on the wire. If a process suspects another process that has
@@ -57,7 +57,7 @@ class Processes:
                 self._detected.setdefault(handler, Crash(process, crashed_ns[process]))
 
     def losses(self, sender: str, to: str, message: str) -> list[tuple[int, str]]:
-        """Return the rows in which this message was put on the wire and lost, in order, with the reasons."""
+        """Return in order the rows in which this message was put on the wire and lost, with the reasons."""
         return [(row, self._reason(row)) for row in self._lost.get((sender, to, message), ())]
 
     def _reason(self, row: int) -> str:

@@ -134,9 +134,8 @@ class Deliveries(Sequence[Delivery]):
 
 
 class Record:
-    """The rows of one run. If `of_datagrams` is true, the datagrams of programs are regarded as the messages, because
-    the record shows which frame carried a datagram, but not which datagrams carried the messages that a program
-    reports.
+    """The rows of one run. If `of_datagrams` is true, the datagrams of programs count as the messages. The record shows
+    which frame carried a datagram, but not which datagrams carried a message that a program reports.
     """
 
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
@@ -262,7 +261,7 @@ class Record:
     # --- questions
 
     def by_node(self, rows: np.ndarray) -> RowsByKey:
-        """Group rows by the code of their node."""
+        """Group these rows by the code of their node."""
         return RowsByKey(self._node[rows], rows)
 
     def lost_rows(self, among: np.ndarray) -> list[int]:

@@ -1,4 +1,4 @@
-"""Sum up, over many deliveries, how much time belongs to each kind of stretch and each leg.
+"""Sum up the time of each kind of stretch (an interval with one cause) and each leg over many deliveries.
 
 Model     the sums cover the deliveries of messages that were broadcast in the window, as in the metric
           `delivery_delay_mean_s`. On hosts, this includes the sender's own delivery; on processes, it does not. The
@@ -110,5 +110,5 @@ def add(several: Iterable[Shares]) -> Shares:
 
 
 def shares(stories: Stories, deliveries: Iterable[Delivery]) -> Shares:
-    """Divide the total delay of these deliveries by kind and leg."""
+    """Divide the total delay of these deliveries by kind of stretch and leg."""
     return add(shares_by(stories, deliveries, lambda one: None).values())

@@ -4,8 +4,8 @@ sessions.
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
           in_coverage. Handoff: from handoff_start to handoff_end. If states overlap, the first state in this list
           applies. The part of a wait that overlaps a state gets the kind of that state. On the leg from the station to
-          the host, every stretch is down while the host is down, because no frame can reach it. If TCP's timeout ends
-          after a state, the state is extended to the timeout
+          the host, every stretch counts as down while the host is down, because no frame can reach it. If TCP's timeout
+          ends after a state, the state is extended to the timeout
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -54,7 +54,7 @@ class States:
         # times at which a host lost the messages that it had received
         self._sessions: dict[str, list[int]] = defaultdict(list)
         self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        # host -> (time, station), as in _served, but also for the beginnings of handoffs
+        # host -> (time, station), as in _served, but also for the starts of handoffs
         self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.has_off_air = False
         self._crashed: set[str] = set()

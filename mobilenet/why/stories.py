@@ -3,7 +3,7 @@
 Model     the story is traced backwards: from the delivery to the reception that brought the message, then to the node
           that sent it, then to the reception there, and so on to the broadcast. At each node, the time between the
           arrival of the message and its departure is divided by the earlier frames that carried it, and by what the
-          node waited for between them
+          node waited for in between
 Kinds     docs/models/causes.md defines each by the events that begin and end it
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md

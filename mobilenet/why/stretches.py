@@ -33,7 +33,7 @@ class Stretch(NamedTuple):
 
 
 def leg_at(place: str, receiver: str) -> str:
-    """Return the leg of a wait at a node, if no frame is known to carry the message."""
+    """Return the leg of the path to which a wait at a node belongs, if no frame is known to carry the message."""
     if "-" in place or (place[0] == "p" and place != receiver):
         return BACKBONE
     return CELL if place[0] == "s" else HOST if place == receiver else UPLINK

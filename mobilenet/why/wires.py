@@ -39,7 +39,7 @@ class Departure(NamedTuple):
 
 class Departures(Protocol):
     def of(self, put: int, arrived_ns: int) -> Departure:
-        """Return when the message in row `put` left, if it arrived at the given time."""
+        """Return when the message in row `put` left, given the time of its arrival."""
 
 
 class InOrder:

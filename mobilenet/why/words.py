@@ -1,4 +1,4 @@
-"""Describe a stretch in a sentence that names the events which show it.
+"""Describe a stretch (an interval with one cause) in a sentence that names the events that show it.
 
 Model     a sentence names only what the record shows: the outcome of a frame at its receiver and the frames that were
           on the air there at that time, the timer that fired, or the state of a host. The record does not show which of
@@ -38,7 +38,7 @@ RULES = {
     "receive_window": "the receiver's window is full",
     "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
 }
-AT_A_PLACE = {  # states whose sentence names only the node
+AT_A_PLACE = {  # states that are described by naming only the node
     kinds.ORDER: "{place} waits for another message",
     kinds.HANDSHAKE: "{place} waits until its connection is open",
     kinds.WIRE_QUEUE: "waits for the wire {place}",

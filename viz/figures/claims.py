@@ -3,7 +3,7 @@
 Model     Each claim with a value and a bound has a row, with at most MOST_ROWS rows in a figure. All values share one
           axis, on which they are divided by the required value, or by the midpoint of two bounds. Values of zero or
           less are drawn on the left edge.
-Units     The axis has no unit. Numbers at the right edge have the units of the claims
+Units     The axis has no unit. Numbers at the right edge are in the units of the claims
 Errors    StudyError if the directory has no answers, or damaged ones
 Source    ours: docs/guide/pictures.md
 """

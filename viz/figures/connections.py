@@ -1,7 +1,7 @@
 """Draw the TCP connections of real software: throughput with stalls and handoffs, and round-trip times at handoffs.
 
-Model     All connections have lanes of the same scale. If there are too many, only the connections with the longest
-          stalls are drawn.
+Model     Each connection has a lane, and all lanes have the same scale. If there are too many connections, only those
+          with the longest stalls are drawn.
 Units     seconds, bytes per second
 Source    ours: docs/guide/real-software.md
 """
@@ -72,8 +72,8 @@ def throughput(axes: Any, record: Record) -> str:
 
 
 def round_trips(axes: Any, record: Record) -> str:
-    """Draw a line for each handoff of a connection, from the round-trip time before it to the one after it. Return a
-    note.
+    """Draw a line for each handoff of a connection, from the round-trip time before the handoff to that after it.
+    Return a note.
     """
     every = [near for one in record.connections for near in one.near]
     known = [near for near in every if near.before_s is not None and near.after_s is not None]

@@ -1,8 +1,8 @@
 """Draw the main effects and interactions of a factorial study, in order of size.
 
 Model     Each metric has a panel. Each effect has a row with its mean and the interval over replications, with the
-          largest at the top. Interactions have hollow marks. The right column shows how the same levels change the
-          delivery ratio, if they do. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey.
+          largest at the top. Interactions have hollow marks. The right column shows how much the same levels change the
+          delivery ratio, if they change it. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey.
 Units     the units of the metrics
 Source    ours: docs/guide/studies.md
 """
@@ -66,8 +66,8 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
 
 
 def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
-    """Write the changes of the delivery ratio to the right of the panel, with `between` between a change and its
-    interval.
+    """Write the changes of the delivery ratio to the right of the panel, with the string `between` between a change and
+    its interval.
     """
     lines = {-0.6: "delivery ratio"}
     for row, change in enumerate(effect.changes[DELIVERED] for effect in effects):

@@ -1,6 +1,6 @@
 """Draw the reception of frames by distance, for runs that recorded their frames.
 
-Model     The figure counts pairs of a frame and another node that exists when the frame begins, by their distance at
+Model     The figure counts pairs of a frame and another node that exists when the frame starts, by their distance at
           that time. Nodes are assumed to move in a straight line between recorded positions. Both radio models are
           therefore measured in the same way. Frames that reach no node are not recorded, and are missing here. ACKs of
           the MAC are ignored.
@@ -24,7 +24,7 @@ from ..map.record import scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
-FEWEST = 50  # the minimum number of pairs for a point
+FEWEST = 50  # A point is drawn only for at least this many pairs.
 FARTHEST_M = 100_000.0  # larger distances are treated as this distance
 PAIRS = 4_000_000
 LEAST_SHARE = 0.005  # the axis ends soon after the last distance at which more than this share of pairs is received
@@ -127,7 +127,7 @@ def _places(
 
 
 def _longest(x: Floats, y: Floats) -> float:
-    """Return the largest distance between two nodes, but at most FARTHEST_M."""
+    """Return the largest distance between two nodes, limited to FARTHEST_M."""
     known = np.isfinite(x) & np.isfinite(y)
     return min(float(np.hypot(np.ptp(x[known]), np.ptp(y[known]))), FARTHEST_M) if known.any() else 0.0
 

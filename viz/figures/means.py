@@ -1,10 +1,9 @@
 """Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     Each metric has a panel, and each combination of the other factors a line. If no metrics are requested, the
-          panels show the metrics that the study compares, or else the delay and its cost. If all levels are numbers
+Model     Each metric has a panel, and each combination of the other factors has a line. If no metrics are requested,
+          the panels show the metrics that the study compares, or else the delay and its cost. If all levels are numbers
           without labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no
-          mean, and is marked on the upper edge and in the legend. A hollow mark is a value that claims require of a
-          mean.
+          mean, and is marked at the upper edge and in the legend. A hollow mark shows the value that a claim requires.
 Units     the units of the metrics and of the factor
 Errors    StudyError for a metric that was not measured, or a factor that does not exist
 Source    ours: docs/guide/pictures.md
@@ -39,7 +38,7 @@ def varied_factors(tables: StudyTables) -> dict[str, int]:
 
 
 def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
-    """Return the factor of the horizontal axis: the given factor, or else the one with the most levels. Factors with
+    """Return the factor of the horizontal axis: the given factor, or else the factor with the most levels. Factors with
     numeric levels take precedence. None means that no factor is suitable.
     """
     if name is not None:
@@ -52,8 +51,8 @@ def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the given metrics, or else the measured ones of the comparison, or else the measured ones of OF_INTEREST.
-    By default, the delivery ratio comes first if not all messages were delivered.
+    """Return the given metrics, or else the measured metrics of the comparison, or else those of OF_INTEREST. By
+    default, the delivery ratio comes first if not all messages were delivered.
     """
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in metrics:

@@ -1,10 +1,10 @@
 """Draw why frames were lost, as the share of each reason.
 
-Model     A reception is a frame and a node within its reach: with unit_disk a node in range, with sinr a node that
-          would detect its preamble on a silent medium. If frames were recorded, the rows of frames.parquet are counted,
-          with a bar for each kind of sender. Otherwise, the bars show the network's running totals: one for all
-          receptions, and one for frames addressed to the node. These totals do not distinguish senders, and do not
-          include ACKs of the MAC.
+Model     A reception is a pair of a frame and a node that the frame can reach. With unit_disk, this is a node in range;
+          with sinr, a node that would detect the preamble on a silent medium. If frames were recorded, the rows of
+          frames.parquet are counted, with a bar for each kind of sender. Otherwise, the bars show the network's running
+          totals: one for all receptions, and one for frames addressed to the node. These totals do not distinguish
+          senders, and do not include ACKs of the MAC.
 Units     shares
 Source    ours: docs/guide/pictures.md
 """
@@ -38,7 +38,7 @@ TOTALS = (
 
 
 class Bar(NamedTuple):
-    """The receptions of one kind: their names on the axis and in the caption, and the number with each outcome."""
+    """The receptions of one kind, with their names on the axis and in the caption, and the number of each outcome."""
 
     name: str
     words: str

@@ -1,4 +1,4 @@
-"""The data for the figures of a run, and the time axis that most figures share.
+"""Load the data for the figures of a run, and draw the time axis that most figures share.
 
 Model     The axis goes from 0 to duration_s (for processes, to the end of the run). Each mean covers 1/200 of this
           time.
@@ -90,7 +90,7 @@ class Record:
 
     @property
     def window(self) -> str:
-        """Describe the measured window in words."""
+        """Return a description of the measurement period."""
         return f"from {self.warmup_s:g} to {self.end_s:g} {self.unit}"
 
     @property
@@ -131,7 +131,7 @@ def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean, over each bucket of time, of the sum over the nodes in `rows`."""
+    """Sum the values in `rows` over all nodes, and return the mean of this sum in each time interval."""
     level: NDArray[np.float64] = np.diff(integral_of(rows, edges)) / np.diff(edges)
     return level
 

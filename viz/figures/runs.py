@@ -346,7 +346,7 @@ def handoffs(axes: Any, record: Record) -> str:
 
 
 def pending(axes: Any, record: Record) -> str:
-    """Draw the messages that processes hold back until their causal past has arrived. Return a note."""
+    """Draw the number of messages that wait at processes for causally earlier messages. Return a note."""
     edges = edges_of(record)
     rows = record.samples[record.samples.quantity == "pending"]
     count = record.manifest["processes"]

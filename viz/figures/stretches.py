@@ -1,8 +1,8 @@
 """Draw the parts of delays: a bar for each run or level, or a row for each delivery of one message.
 
 Model     Each cause of delay has the same colour in all pictures. The parts of a bar follow the path of a message from
-          the sender to the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a
-          lost frame.
+          the sender to the receiver. A hatched part is time spent waiting for another message. A cross marks the end of
+          a lost frame.
 Units     shares of the delay; milliseconds, for processes time units
 Source    ours: docs/models/causes.md
 """
@@ -117,7 +117,7 @@ def draw_waterfall(
     axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
 ) -> str:
     """Draw a row for each delay, in which each part has the colour of its cause. Each row starts at its own time 0.
-    Return the explanation of a cross, or an empty text if no frame was lost.
+    Return the explanation of a cross, or an empty string if no frame was lost.
     """
     longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
     of_processes = any(name[0] == "p" for name, _ in rows)

@@ -1,9 +1,9 @@
 """Draw the figures of a study: means, the comparison, the distribution of delays, and buffers over time.
 
 Model     Figures are drawn from the tables of the study. Each configuration has a line, with a band for the interval
-          over replications. More than MOST_BANDS bands get separate panels. With more than MOST_LINES configurations, a
-          study of two factors has no figures with such lines, and a study of more factors has only the figure of
-          effects.
+          over replications. More than MOST_BANDS bands get separate panels. If there are more than MOST_LINES
+          configurations, these figures are omitted for a study of two factors, and a study of more factors gets only
+          the figure of effects.
 Units     the units of the tables
 Errors    StudyError for an unfinished or damaged study, and for unknown metrics and factors
 Source    ours: docs/guide/pictures.md
@@ -65,8 +65,8 @@ def study_figures(
 ) -> list[DrawnFigure]:
     """Draw all figures for which the study has data into `folder`. Return the files of the first suffix.
 
-    `metrics` and `x` are the metrics and the factor of the figure of means. By default, it shows the compared metrics
-    over the factor with the most levels.
+    `metrics` and `x` are the metrics and the factor of the figure of means. By default, the figure shows the compared
+    metrics over the factor with the most levels.
     """
     command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
     with stamping_of(study, command):
@@ -156,8 +156,8 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """Draw the means at the levels of a factor. By default, levels that are words are left out if the study has a
-    comparison, whose figure shows them.
+    """Draw the means at the levels of a factor. By default, a factor whose levels are words is left out if the study
+    has a comparison, because the figure of the comparison shows it.
     """
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
@@ -179,7 +179,7 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
 
 
 def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
-    """Draw a note that explains why the study has too many configurations for all other figures."""
+    """Draw a note that explains why the figure of effects is missing."""
     with page(*look.size(6.5, 2.4)) as (figure, axes):
         note = f"n = {tables.replications} replications.{tables.unstable_note()}"
         in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
@@ -204,8 +204,8 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the buffers that have a figure, each with the name and the title of its figure. Plug-ins may have buffers
-    of their own.
+    """Return the buffers that have a figure, each with the name and the title of the figure. Plug-ins may add
+    buffers.
     """
     figures = [
         ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
@@ -213,16 +213,14 @@ def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
-        # A plug-in may choose any text as the name of a buffer, but the stem must be a valid file name.
+        # A plug-in may choose any string as the name of a buffer, but the stem must be a valid file name.
         stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])
         figures.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
     return figures
 
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
-    """Return the name and the rows of each configuration. The name of an unstable configuration says that it is
-    unstable.
-    """
+    """Return the name and the rows of each configuration. An unstable configuration is marked as such in its name."""
     groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"

@@ -1,4 +1,4 @@
-"""A run as a folium map, to which users can add layers.
+"""Draw a run as a folium map, to which users can add layers.
 
 Model     run directory → arrays (viz/map/record.py) → feature groups (ground.py, motion.py) on a folium.Map whose page
           needs no network (offline.py). The same run always gives the same bytes
@@ -39,7 +39,7 @@ STYLE = """<style>
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
 .folium-map .leaflet-heatmap-layer { pointer-events: none; }
 </style>"""  # the style leaves space for the map, shows the scale only in metres, and lets clicks through the heat map
-LEAST_ZOOM = -12  # in a plane without degrees, zoom 0 shows a metre as a pixel
+LEAST_ZOOM = -12  # without geographic coordinates, a metre is a pixel at zoom 0
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
@@ -93,6 +93,6 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 
 def _number(root: Element) -> None:
-    """Give all elements the same names each time a run is drawn, because folium chooses random names."""
+    """Replace the random names that folium gives to elements, so that every drawing of a run has the same names."""
     for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

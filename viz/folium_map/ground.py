@@ -1,6 +1,6 @@
 """The stationary parts of a folium map: cells, walls, holes, wires, stations, and a heat map of buffers.
 
-Model     Each part is a named feature group of the map, which is omitted if the run does not have this part. If the
+Model     Each part is a named feature group of the map, which is omitted if the run does not contain the part. If the
           radio model uses power, cells are a picture of the best station in each square.
 Units     metres; buffers in entries
 Source    ours: docs/guide/folium.md
@@ -161,7 +161,7 @@ def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
 
 
 def _entries(run: Record) -> tuple[Floats, Floats, Floats]:
-    """Return all recorded positions of hosts, and the number of entries in the host's buffers at each position."""
+    """Return all recorded positions of hosts, and how many entries the host's buffers contained at each position."""
     samples = read_coded(run.folder, "samples")
     owner, quantity = samples.column("node").number(run.host_of), samples.column("quantity")
     time_ns, value = samples.numbers("time_ns"), samples.numbers("value")

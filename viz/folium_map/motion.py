@@ -1,4 +1,4 @@
-"""The moving parts of a folium map: hosts and handoffs on a time line, and all tracks and handoffs.
+"""The moving parts of a folium map: hosts and handoffs on a time line, and layers with all tracks and all handoffs.
 
 Model     A host is a point for each time step. Steps in which its position and state do not change share one point. The
           length of a step depends on the number of points that a page permits. A handoff appears on the time line when
@@ -31,9 +31,8 @@ from ..style import QUIET, station_colour
 from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
-STEPS = 900  # the maximum number of steps of the time line
-# the maximum number of points for hosts, which is reached if all of them always move, and the approximate limit for
-# tracks
+STEPS = 900  # the maximum number of steps in the time line
+# the maximum number of points for hosts (reached only if all of them always move), and the approximate limit for tracks
 POINTS = 100_000
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
 PLAYED_MS = 60_000  # how long it takes to play the whole run
@@ -149,7 +148,7 @@ def _rows_of_hosts(run: Record) -> list[slice]:
 
 
 def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
-    """Return whether the host exists at each tick: from its first position until one interval after the last one."""
+    """Return whether the host exists at each tick: from its first position until one interval after its last one."""
     own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)
@@ -213,7 +212,7 @@ def _station(run: Record, number: int) -> str:
 
 def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the times of the last delivery before and the first delivery after each handoff with an interruption. The
-    keys are the host and the beginning of the handoff.
+    keys are the host and the start of the handoff.
     """
     fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
     return {

@@ -1,8 +1,8 @@
 """Make a folium figure whose page needs no network, by including the scripts and styles that folium links to.
 
-Model     folium writes its page on request. Links to files in viz/vendor are then replaced by their contents. Other
-          links remain, because plug-ins that a user adds may need a network. Layers that are added after the layer
-          control appear in the control, too.
+Model     When folium renders the page, links to files in viz/vendor are replaced by the contents of the files. Other
+          links remain, because plug-ins that a user adds may need a network. The layer control also lists layers that
+          are added after it.
 Source    ours: docs/guide/folium.md
 """
 
@@ -32,8 +32,8 @@ PICTURES = {  # Icons of Leaflet's markers, which its script would otherwise loo
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page. Each call returns the same page, because the elements that folium adds during rendering are
-        removed again.
+        """Return the page. Each call returns the same page, because elements that folium adds during rendering are
+        removed afterwards.
         """
         elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
         before = [element._children.copy() for element in elements]

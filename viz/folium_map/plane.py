@@ -1,6 +1,6 @@
-"""Transform positions of a run into positions on a folium map, and escape texts for its page.
+"""Transform positions of a run into positions on a folium map, and escape strings for its page.
 
-Units     metres in the plane; on the map degrees of WGS84 or, without an origin, metres again
+Units     metres in the plane; on the map degrees of WGS84 or, without an origin, also metres
 Shapes    `locations` has one row for each position, in folium's order: latitude and longitude, or y and x
 Source    ours: docs/guide/folium.md
 """
@@ -44,7 +44,7 @@ class Plane(NamedTuple):
 
 
 def inert(text: object) -> str:
-    """Return an external text as HTML that folium does not interpret as a template."""
+    """Return an external string as HTML that folium does not interpret as a template."""
     return html.escape(harmless_text(text)).replace("{", "&#123;").replace("}", "&#125;")
 
 

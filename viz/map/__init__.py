@@ -1,4 +1,4 @@
-"""An animated map of a run: one HTML file that needs no network.
+"""Draw an animated map of a run as one HTML file that needs no network.
 
 Model     run directory → one JSON document of columns (data.py) → a page (page.py) whose scripts (web/) draw it
 Errors    RunError for a directory that is not a run of hosts and stations, RecordError for a file that cannot be

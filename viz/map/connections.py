@@ -1,9 +1,9 @@
-"""The TCP connections of real software, for the cards of a map.
+"""Collect the TCP connections of real software for the information cards of a map.
 
 Model     A page contains at most MOST connections, those with the most bytes. Each value of the throughput is a mean
           over 1/BINS of the run.
 Units     seconds, bytes; bytes per second
-Shapes    The `rates` of each connection begin at the bin `first`
+Shapes    The first element of a connection's `rates` belongs to the bin `first`
 Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md
 """

@@ -1,4 +1,4 @@
-"""The data of a map, as one JSON document of compact columns.
+"""Collect the data of a map in one JSON document of compact columns.
 
 Model     The document contains all positions (rounded to a centimetre), all handoffs, and all other events except
           broadcasts and deliveries, which messages.py adds. For buffers, it contains the largest value in each bin of
@@ -84,7 +84,7 @@ def document(
 
 
 def origin(scenario: dict[str, Any]) -> dict[str, float] | None:
-    """Return the longitude and latitude of (0, 0), if the scenario gives them, otherwise None."""
+    """Return the longitude and latitude of (0, 0), or None if the scenario does not give them."""
     group = scenario.get("origin")
     group = group if isinstance(group, dict) else {}
     lon, lat = _number(group.get("lon")), _number(group.get("lat"))
@@ -174,7 +174,7 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def area(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the area in which hosts may walk, if it differs from the covered ground."""
+    """Return the area in which hosts may walk, if it differs from the covered area."""
     given = _group(scenario, "hosts", "mobility", "area")
     outline: dict[str, Any] = {"box_m": None, "holes_m": []}
     try:
@@ -257,7 +257,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
 
 
 def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
-    """Return the largest value of each owner's step function in each bin, for one owner after another."""
+    """Return the largest value of each owner's step function in each bin. The owners follow one after another."""
     place = owner * bins + np.minimum((time_ns / SECOND / bin_s).astype(np.int64), bins - 1)
     order = np.lexsort((np.arange(len(place)), time_ns, place))
     place, value = place[order], np.clip(np.rint(value[order]), 0, 65_535).astype(np.int64)
@@ -274,8 +274,8 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) -> dict[str, Any]:
-    """Return, for each interval between samples, the share of all pairs of a frame and a receiver in range that was
-    lost.
+    """Return the share of lost receptions in each interval between samples. A reception is a pair of a frame and a
+    receiver in range.
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero(node.among(["network"]) & np.isin(quantity.codes, list(names.values())))

@@ -1,7 +1,7 @@
-"""The handoffs and other events that a map contains completely, as columns.
+"""Return the handoffs and the other events of a map as columns.
 
 Model     A handoff lasts from handoff_start to the handoff_end of the same session, unless another session is opened
-          before that and supersedes it. It begins at the station of the last confirmed session. Its interruption lasts
+          before that and supersedes it. It starts at the station of the last confirmed session. Its interruption lasts
           from the last delivery before its beginning to the first delivery after its end, as in metrics.json.
 Units     nanoseconds; -1 if there is no such time or number
 Errors    Events that do not match are left out, and the verifier reports the reason
@@ -25,7 +25,7 @@ CAUSES = ("cell", "recovery", "reinit")
 
 
 def map_events(run: Record) -> dict[str, Any]:
-    """Return every row of events.parquet except broadcasts and deliveries, in order. If a station gave up a host,
+    """Return every row of events.parquet except broadcasts and deliveries, in order. If a station gave up on a host,
     `host` is that host.
     """
     kind = run.event.number({name: i for i, name in enumerate(KINDS)})

@@ -1,6 +1,6 @@
-"""The map of a run in progress: the same page, which gets updates from a socket.
+"""Make the map of a run in progress: the usual page, which receives updates from a socket.
 
-Model     The record so far is an ordinary run directory, and becomes the same document. The key `live` names the
+Model     The record so far is an ordinary run directory, from which the same document is made. The key `live` names the
           socket, and states how much of the record the document contains.
 Units     nanoseconds, as everywhere in the document
 Source    ours: docs/guide/live.md

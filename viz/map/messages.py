@@ -1,11 +1,11 @@
-"""Broadcasts, their deliveries, and the messages that each delivery has to wait for, as columns.
+"""Return broadcasts, their deliveries, and the messages that each delivery has to wait for, as columns.
 
 Model     Happened-before is computed only from the events. The immediate predecessors of a message are its sender's
           frontier: the messages that the sender had broadcast or delivered, and on which no other such message depends.
           In causal order, a host that delivers m has delivered all predecessors of m, so they leave its frontier when m
           enters. Without causal order, messages have no predecessors. If a run has more than DELIVERIES deliveries, the
-          page contains every k-th message, and the immediate predecessors of these messages, so that it can show what
-          each of them waits for.
+          page contains every k-th message, and their immediate predecessors, so that it can show what each message
+          waits for.
 Units     nanoseconds; delays in seconds (float32: seven digits)
 Shapes    deliveries sorted by message, then time; the deliveries of message i end before `ends[i]`
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: docs/guide/maps.md

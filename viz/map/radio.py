@@ -1,7 +1,7 @@
-"""The radio of a run at each position: walls, the best station with its power, and hosts' links.
+"""Compute the radio conditions at each position of a run: walls, the best station and its power, and hosts' links.
 
-Model     This requires model: sinr. Power and best station are computed from the scenario in the run directory for the
-          centre of each square, with path loss, walls and shadowing, but without fading. Links are the frames that
+Model     This requires `model: sinr`. Power and best station are computed from the scenario in the run directory for
+          the centre of each square, with path loss, walls and shadowing, but without fading. Links are the frames that
           hosts received. If there are more than LINKS, only the last one of each host in each `every_s` is shown.
 Units     metres, whole centimetres, whole dBm below zero, tenths of a dB; moments in milliseconds, rounded up
 Shapes    power: rows from south to north; `below_dbm[i]` and `best[i]` are 255 where no station is received.

@@ -1,6 +1,6 @@
 """Read everything that a map needs from a run directory into arrays, and check it.
 
-Model     Hosts are numbered in the order of their names (h0, h1, ...), and so are stations; -1 means none
+Model     Hosts are numbered in the order of their names (h0, h1, ...), and so are stations; -1 means no station
 Units     integer nanoseconds, metres
 Shapes    events: int arrays of one length; positions sorted by host, then time
 Errors    RunError for a directory that is damaged, or is not a run of hosts and stations

@@ -1,7 +1,7 @@
-"""Explain where the messages of the slowest deliveries spent their time, if the run recorded its causes.
+"""Explain what delayed the slowest deliveries, if the run recorded its causes.
 
 Model     The delay of a delivery is divided into intervals, one for each cause. A page explains only the slowest
-          deliveries, with at most MOST intervals, and states that other deliveries are not explained.
+          deliveries, with at most MOST intervals, and states that it does not explain the others.
 Units     milliseconds since the broadcast
 Shapes    `of`: message -> host -> intervals [begin, length, kind, sentence, whether the message waited for another one]
 Errors    RunError for tables that cannot be read

@@ -1,4 +1,4 @@
-"""The limits of the models that a reader should know before believing a number. docs/models has the details."""
+"""The limits of the models, which readers should know before they trust a number. docs/models has the details."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The layout of all reports: the verdict, the answer in words, numbers, figures, and how to repeat the work.
 
-Model     Every external text is escaped by `text`. Figures are SVG images, so scripts in them do not run. The page
-          makes no requests and has no scripts.
+Model     The function `text` escapes every external string. Figures are SVG images, so scripts in them do not run. The
+          page makes no requests and has no scripts.
 Source    ours: docs/guide/pictures.md
 """
 
@@ -16,13 +16,13 @@ from mobilenet.quoting import spell_out
 
 from ..style import DrawnFigure, cut, in_our_colours
 
-LONGEST = 20_000  # the maximum number of characters in one text
+LONGEST = 20_000  # the maximum number of characters in one string
 
 Section = tuple[str, str]  # heading, HTML
 
 
 def text(value: object) -> str:
-    """Return a text as escaped HTML on one line, with limited length and an isolated writing direction."""
+    """Return a string as escaped HTML on one line, with limited length and an isolated writing direction."""
     words = str(value)
     if len(words) > LONGEST:
         words = words[:LONGEST] + f"… ({len(words) - LONGEST:,} more characters)"
@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """Return the text with invisible characters spelled out, because some of them change the writing direction."""
+    """Return the string with invisible characters spelled out, because some of them change the writing direction."""
     return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
@@ -39,7 +39,7 @@ def paragraph(*words: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> str:
-    """Return a table as HTML. The columns from `numbers` on contain numbers, and those before them text."""
+    """Return a table as HTML. The columns from index `numbers` on contain numbers, and the earlier ones text."""
 
     def cells(row: Sequence[object], tag: str) -> str:
         return "".join(

@@ -1,6 +1,6 @@
-"""The part of a study's report on the capacity search or screening that made the study.
+"""Write the part of a study's report about the capacity search or screening that made the study.
 
-Errors    An answer that is damaged, or that belongs to other runs, is left out
+Errors    A result that is damaged, or that belongs to other runs, is left out
 Source    ours: docs/guide/capacity.md
 """
 
@@ -21,8 +21,8 @@ ANSWERS = ("capacity.json", "sensitivity.parquet")
 
 
 def capacity_answer(directory: Path) -> str | None:
-    """Return the answer in words, the requirements and the figure as HTML, or None if a capacity search did not make
-    this study.
+    """Return the answer in words, the requirements and the figure as HTML, or None if this is not the study of a
+    capacity search.
     """
     made_by = _own(directory, ANSWERS[0])
     answer = None if made_by is None else _read(directory / ANSWERS[0])
@@ -47,8 +47,8 @@ def capacity_answer(directory: Path) -> str | None:
 
 
 def command_again(directory: Path) -> str | None:
-    """Return the command of the search that made this directory, as called from the parent folder. Return None for any
-    other study.
+    """Return the command of the search that made this directory, for use in the parent folder, or None for any other
+    study.
     """
     made_by = next(filter(None, (_own(directory, name) for name in ANSWERS)), None)
     if made_by is None:
@@ -62,7 +62,7 @@ def command_again(directory: Path) -> str | None:
 
 
 def _own(directory: Path, name: str) -> Provenance | None:
-    """Return the provenance of an answer about the runs in this directory, or None."""
+    """Return the provenance of the file if it is a result for the runs in this directory, otherwise None."""
     file = directory / name
     provenance = read_provenance(file) if file.is_file() else None
     return provenance if provenance is not None and provenance.inputs == inputs_of(directory) else None

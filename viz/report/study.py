@@ -119,7 +119,7 @@ def study_page(directory: Path) -> str:
 
 
 def _again(directory: Path) -> str:
-    """Return the command that makes the study again."""
+    """Return the command that repeats the study."""
     if (command := command_again(directory)) is not None:
         return command
     name = directory.resolve().name
@@ -156,7 +156,7 @@ def _counts(verdicts: Counter[str], failed: int) -> str:
 
 
 def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = False) -> str:
-    """Return one row for each configuration and metric. With `names`, add the names that metrics have in files."""
+    """Return one row for each configuration and metric. If `names` is true, add the metrics' names in files."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),

@@ -1,4 +1,4 @@
-"""Find the broadcasts that a recorded message carries, from the record or from the contents of a program's message.
+"""Determine which broadcasts a recorded message carries, from the record or from the contents of a program's message.
 
 Model     A pair of whole numbers in a program's message is the name of a broadcast, if a broadcast with this name was
           made before the message was sent

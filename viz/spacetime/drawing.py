@@ -71,7 +71,7 @@ def compose(
         left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
     )
     _frame(axes, nodes, levels, window, names)
-    figure.canvas.draw()  # This fixes the positions of texts.
+    figure.canvas.draw()  # This fixes the positions of labels.
     labels = Labels(axes)
     width = _ms(window.end_ns, window)
     for node, level in levels.items():

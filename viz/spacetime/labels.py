@@ -42,8 +42,8 @@ class Labels:
         size: float = 7.5,
         zorder: float = 8,
     ) -> bool:
-        """Write a text at the first position (x, y, horizontal and vertical alignment) where all of it fits. Return
-        False if it fits nowhere.
+        """Write the text at the first position (x, y, horizontal and vertical alignment) where it fits completely.
+        Return False if there is none.
         """
         label = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
                                bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none",

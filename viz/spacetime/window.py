@@ -1,10 +1,10 @@
 """Select the time, the nodes and the messages that a space-time diagram shows.
 
-Model     A window is about one host. It contains every recorded message to or from the host, and every message between
+Model     A window shows one host. It contains every recorded message to or from the host, and every message between
           stations that names it. Application messages on wires are included if the host delivers them within the
           window. The nodes are the host and all senders and receivers of these messages.
 Units     integer nanoseconds
-Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
+Shapes    messages: the rows of messages.parquet, in the order in which they were sent, with their row numbers as index
 Errors    WindowError for an unknown handoff, message, crash or host; the error lists the existing ones and suggests
           what to request instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
@@ -50,9 +50,9 @@ class Window:
 def window_around(
     events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
 ) -> Window:
-    """Return a window. `what`: handoff:N (counted from 1, for the host or for the whole run), message:h3:5 or
-    message:h3:5,h4:2, crash:N, or seconds of simulated time; `end_ns`: the end of the run, if it is later than the last
-    event.
+    """Return a window. `what` is handoff:N (counted from 1, for the host or for the whole run), message:h3:5,
+    message:h3:5,h4:2, crash:N, or a simulated time in seconds. `end_ns` is the end of the run, if it is later than the
+    last event.
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
@@ -90,7 +90,7 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each session that was begun and confirmed, in order of beginning, with the columns node,
+    """Return one row for each session that was opened and confirmed, sorted by its start, with the columns node,
     session, begin_ns, end_ns and cause.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
@@ -177,7 +177,7 @@ def _hosts_text(events: pd.DataFrame) -> str:
 
 
 def _instead(events: pd.DataFrame, host: str | None) -> str:
-    """Return what can be requested for this run, in the notation of --around."""
+    """Return what a user can request for this run, in the notation of --around."""
     sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
     message = [f"message:{sent.iloc[0]}"] if len(sent) else []
     crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []

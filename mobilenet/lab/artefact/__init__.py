@@ -1,4 +1,4 @@
-"""Artefacts: archives that contain everything a reviewer needs, and that can be checked by running everything again."""
+"""Artefacts: archives that contain everything a reviewer needs, and that are checked by running everything again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepare the answers to claims for an archive: the files of their directory.
+"""Prepare a directory of answers to claims for an archive.
 
 Shapes    Files are a mapping from the name in the archive to the content.
 Errors    ArtefactError if some claims are not answered, or if the answers are damaged.
@@ -42,7 +42,7 @@ def require_answered(path: Path) -> None:
 
 
 def answers_of(path: Path, place: str) -> Files:
-    """Return the claims in a directory and their answers, as files below `place`. Directory names of the author are
+    """Return the claims in a directory and their answers, as files below `place`. The author's directory names are
     removed.
     """
     return {f"{place}/{name}": (path / name).read_bytes() for name in (KEPT, *ANSWERS)}

@@ -71,7 +71,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
-    """Return the version and commit of mobilenet that made the results. Join several versions into one text."""
+    """Return the version and commit of mobilenet that made the results. Join several versions into one string."""
     files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
     stamps = [read_provenance(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
     pairs = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})

@@ -21,7 +21,7 @@ from mobilenet.quoting import pluralize
 
 CLOSE = 1e-9  # Numbers with a relative difference up to this limit count as equal.
 CLOSE_TO_0 = 1e-12
-SEARCHES = ("capacity", "sensitivity")  # tables that contain the answers of searches
+SEARCHES = ("capacity", "sensitivity")  # tables that contain the results of searches
 APART = ("effects", *SEARCHES)  # tables that the comparison of studies skips
 
 
@@ -54,7 +54,7 @@ def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> 
 def compare_search(
     what: str, original: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
 ) -> Line:
-    """Compare the answers of a search. `words` is a short form of the answer, and `documents` contains the old and the
+    """Compare the results of a search. `words` is a short form of the result, and `documents` contains the old and the
     new JSON data.
     """
     (name,) = (path.stem for path in original.glob("*.csv") if path.stem in SEARCHES)

@@ -49,7 +49,7 @@ def files_of(part: Part) -> Files:
 
 
 def _search(part: Part) -> Files:
-    """Return the answer files if the part is a repeatable capacity search or screening."""
+    """Return the result files if the part is a repeatable capacity search or screening."""
     if (verb := verb_of(part.path)) is None:
         return {}
     plan_of(part.path)

@@ -37,7 +37,7 @@ def name_problem(name: str) -> str | None:
 
 
 def clash(names: Iterable[str]) -> str | None:
-    """Return a name that denotes the same file as another name on some machine, or both a file and a folder. Return
+    """Return a name that, on some machine, denotes the same file as another name, or both a file and a folder. Return
     None if there is no such name.
     """
     folded_names: set[str] = set()

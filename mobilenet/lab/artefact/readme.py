@@ -40,7 +40,7 @@ class Summary(NamedTuple):
     configurations: int
     answers: Sequence[Mapping[str, Any]]  # rows of claims.json
     code: Sequence[str]  # plug-ins and programs that the scenarios name
-    search: Search | None = None  # the answer, if the part is a search
+    search: Search | None = None  # the result, if the part is a search
 
     @property
     def kind(self) -> str:

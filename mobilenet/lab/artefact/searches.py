@@ -1,7 +1,7 @@
-"""Handle capacity searches and screenings in an archive: their answers, and how they are repeated.
+"""Handle capacity searches and screenings in an archive: read their results, and repeat them.
 
-Model     A search is a study whose runs were chosen by a command. Its answer contains this command in normal form.
-          The check repeats the command with the configurations of the archive, and compares the answers.
+Model     A search is a study whose runs were chosen by a command. Its result contains this command in normal form. The
+          check repeats the command with the configurations of the archive, and compares the results.
 Errors    ArtefactError or StudyError for an answer that is damaged, or that does not belong to the study in its
           directory.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/origin.py
@@ -26,7 +26,7 @@ from mobilenet.record.stamp import KEY
 
 CAPACITY, SCREENING = "capacity", "sensitivity"  # names of the commands and of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # how messages call the results that are compared
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # what messages call the results that are compared
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
@@ -39,7 +39,7 @@ WORDS = 120  # maximum number of characters in a cell of the README
 
 @dataclass(frozen=True)
 class Search:
-    """The answer of a search, as it appears in the README and in the metadata."""
+    """The result of a search, as it appears in the README and in the metadata."""
 
     verb: str
     command: str  # in normal form, with STUDY in place of the directory
@@ -76,7 +76,7 @@ def plan_of(path: Path) -> Any:
 
 
 def search_in(path: Path) -> Search | None:
-    """Return the answer of the search that made a directory, or None for any other study."""
+    """Return the result of the search that made a directory, or None for any other study."""
     if (verb := verb_of(path)) is None:
         return None
     provenance = read_provenance(path / ANSWERS[verb])

@@ -1,8 +1,8 @@
 """Compare the reports of answers, the README and the metadata of an archive with newly made ones.
 
-Model     The check makes the reports of answers. README and metadata are made again from the files of the archive,
-          with its title, date and licence. All of these are compared only if identical bits are promised, because
-          another version may word them differently.
+Model     The check writes the reports of answers again. It also makes README and metadata from the files of the
+          archive, with its title, date and licence. All of these are compared only if identical bits are promised,
+          because another version may word them differently.
 Errors    None. A file that cannot be read counts as different.
 Source    ours: docs/guide/artefact.md
 """

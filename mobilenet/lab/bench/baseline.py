@@ -1,12 +1,12 @@
-"""Measure the speed of the machine with a bare event queue, which takes turns with the benchmark.
+"""Measure the speed of the machine with a bare event queue that alternates with the benchmark.
 
 Model     The queue is a heap of 10 000 tuples (time, priority, number, None), as in simpy. An event removes the first
           tuple and inserts one with a later time. Other users may slow the machine down for seconds at a time.
           Therefore the queue runs for long turns before and after the benchmark, and for short turns in between,
           about every quarter of a second. The result is the mean, as for the benchmark (the best of three would be
-          about 3 % higher). Each turn begins with untimed events, which bring the queue into the cache. The machine
-          for which the targets were set processed 0.35 M such events, or 0.17 M simpy events, per CPU second; with
-          this queue, the ratio is the same here.
+          about 3 % higher). Each turn starts with untimed events, which bring the queue into the cache. The machine for
+          which the targets were set processed 0.35 M such events, or 0.17 M simpy events, per CPU second; with this
+          queue, the ratio is the same here.
 Units     CPU seconds
 Source    ours: docs/performance.md
 """
@@ -24,7 +24,7 @@ EVERY_S = 0.25
 
 
 class Baseline:
-    """Times the work between `begin` and `end` without the turns of the queue. Call `look` during the work."""
+    """Times the work between `begin` and `end`, excluding the turns of the queue. Call `look` during the work."""
 
     def __init__(self) -> None:
         delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # a permutation of the numbers from 1 to ENTRIES

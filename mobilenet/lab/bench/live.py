@@ -33,7 +33,7 @@ from mobilenet.lab.live.start import live
 from mobilenet.lab.package_files import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
-BEGIN_S = 8.0  # By this time, a thousand hosts have joined.
+BEGIN_S = 8.0  # After this time, a thousand hosts have joined.
 MOST_MORE = 1.15  # A run with a listener may take at most 1.15 times the CPU time of a run without one.
 MOST_SHARE = 0.15  # Page and server together may use at most this fraction of a core. Only the server is measured here.
 

@@ -107,7 +107,7 @@ def why_not() -> str | None:
 
 
 def measure() -> Iterator[Row]:
-    """Measure all cases whose programs are installed here, one after the other, and yield a row for each."""
+    """Measure each case whose programs are installed here, and yield a row for it."""
     for case, commands in COMMANDS.items():
         if shutil.which("ping" if case == "ping" else "iperf3") is not None:
             yield _row(case, _play(commands, len(commands)))

@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The time, the versions and the case of a measurement."""
+    """The first columns of a measurement: time, versions and case."""
 
     at: str
     version: str

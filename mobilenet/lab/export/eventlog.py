@@ -3,8 +3,8 @@
 Model     A hop is one row of the table of messages: its send (BS, SD) and, if it arrived, its arrival (E with `msg`).
           Without that table, the hops come from the table of causes, or from the pairs of frames. Each row of the
           record's events becomes a line of text. Everything that happened at one node at one time becomes one event
-          (E without `msg`). With the table of causes, a send belongs to the arrival or timer that led to it, and the
-          time that the frame then waited is its delay (`sd`)
+          (E without `msg`). With the table of causes, a send belongs to the arrival or timer that led to it, and its
+          delay (`sd`) is the time for which the frame then waited
 Form      All copies of one send have the same `tid`. A hop that was lost ends with DM and the reason
 Units     seconds with nine decimals; lengths in bits
 Shapes    hops: columns of HOP, a row for each hop

@@ -1,8 +1,8 @@
 """Export tracks, handoffs and stations as GeoJSON, and tracks as trips for kepler.gl.
 
-Model     Each station becomes one Feature (Point), as does each host (LineString, or Point if it has only one
-          position) and each handoff (Point). A trip is a LineString whose positions are [lon, lat, altitude, seconds
-          since 1970]; the run begins at `epoch_s`
+Model     Each station (Point), each host (LineString, or Point if it has only one position) and each handoff (Point)
+          becomes one Feature. A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the
+          run begins at `epoch_s`
 Units     degrees on WGS84 with 8 decimals (1 mm), seconds
 Errors    NoOrigin, see source.py; RunError if no host has the two positions that a trip needs
 Source    RFC 7946; kepler.gl, "Trip layer"
@@ -94,7 +94,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Write the features one by one. In names, escape `<` too, because the text may become part of a web page."""
+    """Write the features one by one. In names, escape `<` too, because the file may become part of a web page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

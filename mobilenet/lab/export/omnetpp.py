@@ -152,8 +152,8 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield the number of events of each kind at each node in the measurement period. If a kind occurs at any node of a
-    type, it is listed for all nodes of this type.
+    """Yield the number of events of each kind at each node in the measurement period. If a kind of event occurs at any
+    node of a type, it is listed for all nodes of this type.
     """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))

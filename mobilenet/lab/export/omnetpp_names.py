@@ -65,7 +65,7 @@ def quote(text: str) -> str:
 
 
 def line(*words: object) -> str:
-    """Join these tokens to a line."""
+    """Join these tokens into a line."""
     return " ".join(quote(str(word)) for word in words) + "\n"
 
 

@@ -24,12 +24,12 @@ from mobilenet.record.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALL = 0xFFFFFFFF  # an address that stands for all nodes in range
+ALL = 0xFFFFFFFF  # the address for all nodes in range
 OUTCOMES = (  # an outcome's index in this tuple is its code in the capture
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-# This outcome does not occur in the table. It applies only to a frame for one node, if the node was not in range.
+# This outcome does not occur in the table. It applies to a frame for a single node that was not in range.
 OUT_OF_RANGE = OUTCOMES.index("out_of_range")
 NO_OUTCOME = 255  # for frames to all nodes in range, whose outcomes are counted instead
 NODE = re.compile("[hs][0-9]{1,7}")

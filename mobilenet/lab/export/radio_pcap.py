@@ -1,7 +1,7 @@
-"""Export the frames of an emulated radio as a capture for Wireshark, without real packets.
+"""Export the frames of an emulated radio, which contain no real packets, as a capture for Wireshark.
 
-Model     Each transmission occurs once in the capture, at the time at which it began. If a node is given, only the
-          transmissions that it sent, or was in range of, are contained, with their outcome at this node. Everything
+Model     Each transmission occurs once in the capture, at the time at which it began. If a node is given, the capture
+          contains only transmissions that the node sent or was in range of, with their outcome at this node. Everything
           comes from the record, except the sequence numbers of 802.11, which this module assigns. Instead of a
           packet, a frame contains a header of mobilenet, which mobilenet.lua dissects: a fixed part, the class of the
           message, and any other known properties as type, length and value

@@ -1,7 +1,7 @@
-"""The branches of a run, each with its interventions in order.
+"""Manage the branches of a run, each with its interventions in order.
 
 Model     A branch is a scenario with a list of interventions. If the user rewinds to a time before some of them and
-          continues, a new branch begins with the interventions up to that time. The previous branch does not change
+          continues, a new branch starts with the interventions up to that time. The previous branch does not change
 Units     integer nanoseconds
 Errors    ScenarioError with one line if a request cannot be carried out
 Source    ours: docs/guide/live.md
@@ -26,7 +26,7 @@ from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
-HERE = "by hand"  # how error messages describe the origin of an intervention
+HERE = "by hand"  # the origin of a manual intervention, in error messages
 LONGEST_S = 1e7  # maximum length of a run, in seconds
 MOST = 5_000  # maximum number of interventions in a scenario file
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
@@ -35,7 +35,7 @@ _KEY = re.compile(r"[a-z_]{1,20}")
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch of the run, which began at `from_ns` in the branch with the number `parent`."""
+    """A branch of the run. It started at the time `from_ns` of the branch with the number `parent`."""
 
     number: int
     scenario: Scenario  # contains the interventions of the branch
@@ -70,7 +70,7 @@ def instant_ns(what: str, time_s: float) -> int:
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """Return the first time, not before `time_ns`, at which there is no intervention."""
+    """Return the first time from `time_ns` on at which there is no intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1
@@ -93,7 +93,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a requested intervention, which has no time yet. Raise ScenarioError for invalid keys."""
+    """Return the requested intervention, which does not have a time yet. Raise ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError(

@@ -1,4 +1,4 @@
-"""Find when each message of a growing record was broadcast.
+"""Determine when each message of a growing record was broadcast.
 
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -20,9 +20,7 @@ class Broadcasts:
         self._known = 0  # number of rows read so far
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """Return the delays of the deliveries in these rows, without deliveries whose broadcast is not in the
-        record.
-        """
+        """Return the delays of the deliveries in these rows. Skip deliveries whose broadcast is not in the record."""
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
         return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]

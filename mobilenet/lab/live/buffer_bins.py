@@ -14,7 +14,7 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 
-MOST_SAMPLES = 200_000  # maximum number of samples in one state; later states contain the remaining samples
+MOST_SAMPLES = 200_000  # maximum number of samples in one state message; the remaining samples follow in later messages
 KINDS = ("stations", "hosts")
 
 
@@ -22,8 +22,8 @@ def filled_bins(
     samples: Mapping[str, list[Any]], first: int, bins_s: tuple[float, float], names: Mapping[str, set[str]]
 ) -> tuple[dict[str, dict[str, dict[str, list[int]]]], int]:
     """Return a mapping kind -> buffer -> columns `node`, `bin`, `largest` and `last`, computed from sample number
-    `first` on. Also return the number of the first sample that remains for a later state. `bins_s` contains the bin
-    widths in the order of KINDS, and `names` maps each kind to its buffers.
+    `first` on. Also return the number of the first sample that must be sent in a later state message. `bins_s` contains
+    the bin widths in the order of KINDS, and `names` maps each kind to its buffers.
     """
     buffers = [names[kind] for kind in KINDS]
     end = min(len(samples["time_ns"]), first + MOST_SAMPLES)

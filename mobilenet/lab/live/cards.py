@@ -1,4 +1,4 @@
-"""The internal state of a node: buffers, running timers, the fields of its protocol, and its contexts at stations.
+"""Show the internal state of a node: buffers, running timers, the fields of its protocol, and its contexts at stations.
 
 Model     A card shows the fields of the protocol object under their names in the code. Numbers, text and Booleans are
           shown directly, and lists and tables by their size. For a program, the card shows the state that the program

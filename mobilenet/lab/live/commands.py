@@ -47,7 +47,7 @@ class Pause(_Command):
 
 
 class Hold(_Command):
-    """Hold the run while this listener looks at earlier times. The run continues when the listener releases it or
+    """Hold the run while this listener views earlier times. The run continues when the listener releases it or
     disconnects, or when any listener plays.
     """
 

@@ -1,4 +1,4 @@
-"""The growing curves of a live run: delays, buffers and losses, with a point per quarter of a simulated second.
+"""Compute the growing curves of a live run: delays, buffers and losses, with a point per quarter of a simulated second.
 
 Model     A point contains the total size of all station buffers at its time. It also contains the mean delay (of a
           regular sample of the deliveries) and the fraction of lost receptions since the previous point, or None if
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 class Curves:
-    """The curves of one simulation since its beginning."""
+    """The curves of one simulation since its start."""
 
     def __init__(self, simulation: Simulation, broadcasts: Broadcasts) -> None:
         self.points: list[Point] = []
@@ -40,7 +40,7 @@ class Curves:
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:
-        """Add a point if the next one is due."""
+        """Add the next point if it is due."""
         time_ns = self._simulation.kernel.now // POINT_NS * POINT_NS
         if time_ns <= self._last_ns:
             return

@@ -53,7 +53,7 @@ class Desk:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state for a listener, and the listener's `Place` after receiving it."""
+        """Return the current state for a listener, and the listener's `Place` after receiving it."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -137,12 +137,12 @@ class Desk:
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
-        """Hold the run while a listener looks at earlier times. Release it when no holder is left."""
+        """Hold the run while a listener views earlier times. Release it when the last such listener stops."""
         if on:
             # A real-time run cannot be held.
             self.session.require_virtual_time("hold")
         if not self.player.is_held:
-            self._holders.clear()  # the run has been released, so earlier holders no longer count
+            self._holders.clear()  # the run has been released, so no listener holds it any longer
         (self._holders.add if on else self._holders.discard)(listener)
         if self.player.is_held != bool(self._holders):
             self.player.hold(bool(self._holders))
@@ -154,14 +154,14 @@ class Desk:
                 f"do: back_to_s: got {back_to_s:g} s, expected at most the current time, {session.now_s:.9g} s"
             )
         if back_to_s is not None and back_to_s < session.now_s:
-            session.check(what, back_to_s)  # before rewinding, which may abandon a branch
+            session.check(what, back_to_s)  # check before rewinding, because that may abandon a branch
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         intervention = session.do(str(what.pop("do", None)), **what)
         self.player.note_change()
         return intervention
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
-        """Move the run to another time, which may take a while. Listeners see the progress."""
+        """Move the run to another time. This may take a while, so listeners see the progress."""
         self.session.require_virtual_time("rewind")
         before = self.session.simulation
         self.player.pause()

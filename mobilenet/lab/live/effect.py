@@ -1,9 +1,9 @@
 """Measure the effect of an intervention by comparing runs with and without it, and describe it in a few sentences.
 
-Model     The observed time begins with the intervention. The comparison uses the messages that were both broadcast
-          and delivered in this time: their delays and the number of deliveries, in the whole network, at the node
+Model     The observed time starts with the intervention. The comparison uses the messages that were both broadcast and
+          delivered in this time: their delays and the number of deliveries, in the whole network, at the node
           concerned, and at the other hosts of its cell. These are the hosts whose session was with the same station
-          before the intervention. Up to the intervention, the two runs of a world are identical
+          before the intervention. Up to the intervention, the two runs with the same random world are identical
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """
@@ -100,9 +100,9 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
 
 
 def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Compare the runs world by world, with a confidence interval. `runs` has the columns `replication` and
-    `configuration` (1: with the intervention), and one for each metric. Leave out worlds in which a run lacks the
-    value.
+    """Compare the runs that share a random world, and return confidence intervals. `runs` has the columns
+    `replication`, `configuration` (1: with the intervention), and one for each metric. Ignore worlds in which a run
+    lacks the value.
     """
     findings = []
     for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):

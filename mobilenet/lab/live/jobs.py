@@ -1,4 +1,5 @@
-"""Background jobs of a live run: store a branch as a run, measure the effect of an intervention, or explain a delivery.
+"""Run background jobs of a live run: store a branch as a run, measure the effect of an intervention, or explain a
+delivery.
 
 Model     Each job is a mobilenet command in a separate process, while the session continues. A branch is stored by
           `mobilenet run` with its scenario, from the beginning to the end; its events must begin with the session's
@@ -40,9 +41,9 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.track_mobility import Tracks
 
-AFTER_S = 20.0  # The effect of an intervention is measured over this time after it.
+AFTER_S = 20.0  # The effect of an intervention is measured for this time after it.
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # A command that was asked to end may take this long.
+ENDING_S = 10.0  # A command that was asked to stop may take this long.
 # The niceness of jobs. The session has priority, especially while it rewinds, but jobs must also finish on a busy
 # machine.
 BEHIND = 5
@@ -124,7 +125,7 @@ class Jobs:
         return job
 
     def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
-        """Explain a delivery that happened before the present time."""
+        """Explain a delivery that happened before the current time."""
         about = f"{delivery.message} at {delivery.host}"
         if any(job.kind == "why" and job.state == "running" and job.about == about for job in self.jobs):
             raise ScenarioError(f"why: {about} is already being explained")
@@ -208,7 +209,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """Explain a delivery by repeating the run. If possible, end the repeated run at the present time."""
+        """Explain a delivery by repeating the run. If possible, end the repeated run at the current time."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))
@@ -312,8 +313,8 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host in the interventions that would not exist, or would have another number, without
-    `addition`. `hosts` is the initial number of hosts.
+    """Return the first host in the interventions that, without `addition`, would not exist or would have another
+    number. `hosts` is the initial number of hosts.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OnHost))
@@ -321,8 +322,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """Return the setting that ends a run at this time. Runs with tracks keep their duration, which determines their
-    hosts.
+    """Return the setting that ends a run at this time. Runs with tracks keep their duration, because it determines
+    their hosts.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

@@ -1,9 +1,8 @@
-"""Packets of real software in a live run: the card of a node, its capture, and the folder to which captures are
-written.
+"""Provide the packets of real software in a live run: the card of a node, its capture, and the folder of captures.
 
 Model     A live run has no directory before it is saved, so captures and standard outputs are written to a temporary
-          folder. Only the captures of displayed nodes are read, each from the last position reached. A packet for one
-          node that has not arrived is either lost or still in transit
+          folder. Only the captures of displayed nodes are read, each from where the last read ended. A unicast packet
+          that has not arrived is either lost or still in transit
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/live.md
 """
@@ -64,7 +63,7 @@ class PacketCards:
         self._row = 0
         self._sent: Counter[str] = Counter()  # sender -> number of packets that it sent to single nodes
         self._arrived: Counter[str] = Counter()
-        self._for_groups: set[str] = set()  # names of packets that were sent to groups
+        self._for_groups: set[str] = set()  # names of packets that were sent to groups of nodes
 
     def capture(self, node: str) -> bytes | None:
         """Return the capture of a node so far, or None if it does not exist."""

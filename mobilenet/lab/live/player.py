@@ -1,4 +1,4 @@
-"""Control the pace of a live run, and carry out commands in between.
+"""Control the pace of a live run, and carry out commands between its pieces.
 
 Model     One thread owns the session. Commands enter a queue, and their results are futures. Simulated time advances
           with the clock, multiplied by the current speed. On a slow machine, the run plays without pauses, and a lag
@@ -25,9 +25,9 @@ from mobilenet.quoting import first_line
 
 IDLE_S = 1.0  # The longest wait for a command. A signal that arrives just before a wait is only handled after it.
 PIECE_S = 0.01  # target duration of a piece
-TURN_S = 0.03  # The run plays for this time before tasks are handled and states are sent.
+TURN_S = 0.03  # The run plays for this long before tasks are handled and states are sent.
 MOST_BEHIND_S = 0.5
-LONGEST_PAUSE_S = 0.1  # maximum time between two states if listeners are slow
+LONGEST_PAUSE_S = 0.1  # maximum time between two state messages if listeners are slow
 LONGEST_PIECE_NS = 10 * SECOND
 MANY_HOSTS = 300  # A run with more hosts sends states half as often.
 Task = Callable[[], Any]
@@ -57,13 +57,13 @@ class Player:
         self._until_ns: int | None = None  # end time, if a `play` command specifies one
         self._since_wall_s, self._since_ns = 0.0, 0
         self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
-        self.pause_s = self.shortest_pause_s  # time between two states
+        self.pause_s = self.shortest_pause_s  # time between two state messages
         self._is_behind = False
         self._piece_ns = SECOND // 100
         self._reported_wall_s, self._reported_ns = 0.0, 0
         self._next_s = 0.0  # time of the next state, unless a command is carried out earlier
         self._is_due = True
-        self._is_owed = False  # whether a listener still lacks the present state
+        self._is_owed = False  # whether a listener still lacks the current state
 
     def ask(self, task: Task) -> Future[Any]:
         """Queue a task, to be run between two pieces of the simulation. Any thread may call this method."""
@@ -110,7 +110,7 @@ class Player:
         return self.is_playing and not self.is_held
 
     def hold(self, on: bool) -> None:
-        """Hold the run while a listener looks at earlier times, or let it continue."""
+        """Hold the run while a listener views earlier times, or let it continue."""
         self.is_held = on
         self._from_here()
         self.send_state()
@@ -144,7 +144,7 @@ class Player:
         self.send_state()
 
     def ask_to_pause(self) -> None:
-        """Pause at the request of a listener. Raise ScenarioError for an unfinished real-time run."""
+        """Pause because a listener requests it. Raise ScenarioError for an unfinished real-time run."""
         if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()
@@ -226,7 +226,7 @@ class Player:
         self._has_to_stop()
 
     def _go_on_in_real_time(self) -> None:
-        """Play a piece in real time, which takes as long as its simulated time. Input from programs ends the wait."""
+        """Play a piece for as long as its simulated time, unless input from programs ends the wait."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
         except Exception as error:  # an error of a program
@@ -236,7 +236,7 @@ class Player:
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
-        """Drop the part of a lag for which the machine cannot compensate."""
+        """Drop the part of a lag that the machine cannot catch up on."""
         behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
         if behind_s > MOST_BEHIND_S:
             self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns

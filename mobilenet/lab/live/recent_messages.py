@@ -1,4 +1,4 @@
-"""Recent messages between hosts and their stations: the arrows of space-time diagrams.
+"""Collect recent messages between hosts and their stations, which space-time diagrams show as arrows.
 
 Model     While a host is followed, this module stores every frame that the host sends or that arrives at it, and
           every message between two stations about this host. Each is stored for KEPT_NS, with its outcome at the
@@ -74,9 +74,9 @@ class FollowedHosts:
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """Follow these hosts, and hosts that were watched before, because listeners may return after a reload."""
+        """Follow these hosts. Keep following earlier ones, because listeners may return after a reload."""
         now_ns = self.simulation.kernel.now
-        # Watched hosts move to the end, so that the least recently watched hosts are dropped first.
+        # Move watched hosts to the end, so that the least recently watched hosts are dropped first.
         for host in hosts:
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:

@@ -1,7 +1,7 @@
 """Check that a record follows from its scenario, by running the scenario again and comparing the records.
 
 Model     A run of a swarm is repeated from its seed. A run that was stopped by hand is repeated up to the time of the
-          stop. A bug in the simulator is not detected, because it also affects the second run
+          stop. A bug in the simulator goes undetected, because it also affects the second run
 Errors    RunError for a run in real time; ScenarioError if the code of the scenario may not run
 Source    ours: docs/verdicts-and-metrics.md
 """

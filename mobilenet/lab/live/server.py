@@ -1,9 +1,9 @@
-"""The server of a live run: one address on this machine, one WebSocket and one token.
+"""Serve a live run at one address on this machine, with one WebSocket and one token.
 
-Model     The page and the socket share one port on 127.0.0.1. Clients without the token, and pages of other sites,
-          are refused with a line. Several pages may watch and control one run. Sockets are served in a separate
+Model     The page and the socket share one port on 127.0.0.1. Clients without the token, and pages of other sites, are
+          refused with a one-line message. Several pages may watch and control one run. Sockets are served in a separate
           thread; the run belongs to the thread of the player
-Limits    A message has at most 64 KiB, and a listener may send 100 messages per second. A listener that does not read
+Limits    A message has at most 64 KiB, and a listener may send 100 messages per second. A listener that stops reading
           receives no new states until it reads again
 Errors    LiveError when the port is not available
 Source    ours: docs/guide/live-messages.md; WebSocket: RFC 6455
@@ -40,7 +40,7 @@ MOST_PER_S = 100
 MOST_LISTENERS = 20
 ENDING = "the run is ending"
 CLOSING_S = 0.2  # the time that a listener has to close the connection
-EARLY_S = 0.01  # A state may be sent this much early, because the player decides when states are sent.
+EARLY_S = 0.01  # A state may be sent up to this much too early, because the player decides when states are sent.
 CAPTURE = "/capture/"
 PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
@@ -117,9 +117,9 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """Send the present state and the new events to every listener that is ready: immediately with `at_once`, or
-        otherwise at the pace of each listener. The thread of the player calls this method. Return False if a listener
-        was not ready, or needs another state.
+        """Send the current state and the new events to every listener that is ready, either immediately (`at_once`) or
+        at the pace of each listener. The thread of the player calls this method. Return False if a listener was not
+        ready, or needs another state.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)

@@ -1,4 +1,4 @@
-"""A run under manual control: play it to any time, intervene at any time, and rewind it.
+"""Control a run manually: play it to any time, intervene at any time, and rewind it.
 
     live = mobilenet.live("scenarios/first.yaml", seed=3)
     live.play(12.5)
@@ -67,7 +67,7 @@ class LiveSession:
     """A run under manual control, with its branches."""
 
     def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
-        """Begin a session at 0 s. `allow_code` permits the code and the programs of the scenario to run; `name` is used
+        """Start a session at 0 s. `allow_code` permits the code and the programs of the scenario to run; `name` is used
         in the names of stored runs.
         """
         if not isinstance(scenario, Scenario):
@@ -82,7 +82,7 @@ class LiveSession:
         self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: FirstViolation | None = None  # it stopped the run; in real time, the first violation
+        self.violation: FirstViolation | None = None  # stopped the run or, in real time, occurred first
         self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece of the run while it rewinds
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each new simulation
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run
@@ -191,7 +191,7 @@ class LiveSession:
         return is_there or self.is_over or self.violation is not None
 
     def _advance(self, until_ns: int) -> None:
-        """Play the simulation to this time, stage by stage."""
+        """Play the simulation to this time, in stages."""
         with self._attributing(), no_collections():
             while self.now_ns < until_ns and self._outcome is None:
                 if self.now_ns >= self._stage_ns and not self._next_stage():
@@ -199,7 +199,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Process one calendar entry, which may leave the record unchanged."""
+        """Process one entry of the event calendar, which may leave the record unchanged."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -263,7 +263,7 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Raise ScenarioError if the intervention is not possible at the earlier time `at_s`."""
+        """Raise ScenarioError if the intervention is impossible at the earlier time `at_s`."""
         self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
@@ -310,7 +310,7 @@ class LiveSession:
         self._replay(to_ns)
 
     def switch(self, number: int) -> None:
-        """Continue another branch at the time that it had reached."""
+        """Switch to another branch, at the time that it had reached."""
         self.require_virtual_time("switch")
         self.reached_s(number)
         self._note_reached()
@@ -389,7 +389,7 @@ class LiveSession:
             raise ScenarioError(f"{command}: a run in real time can only continue; use its map to play it back")
 
     def require_sound(self) -> None:
-        """Raise ScenarioError if a program or a plug-in has failed and the run has not been rewound since."""
+        """Raise ScenarioError if a program or a plug-in has failed since the last rewind."""
         if self.error:
             end = f"go back to a time before {self.now_s:.9g} s"
             raise ScenarioError(f"the run ended with an error: {self.error}; {end}")

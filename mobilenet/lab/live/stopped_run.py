@@ -23,7 +23,7 @@ class _NothingYet(Exception):
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:
-    """Raise RecordError if a run could not be stored. Called before the run, so that the user learns this in time."""
+    """Raise RecordError if a run could not be stored. Called before the run to warn the user in time."""
     with suppress(_NothingYet), run_directory(_place(session, out)):
         raise _NothingYet
 

@@ -1,10 +1,11 @@
 """The messages of a live run to its listeners: the current state as columns, and the events since the last message.
 
-Model     Each listener receives the events after the last one that it has. All events except deliveries are always
-          sent. If there are many deliveries, only the deliveries of the watched node are sent. If there are many
-          delays, their mean is computed from a regular sample
+Model     Each listener receives the events that it does not have yet. All events except deliveries are always sent. If
+          there are many deliveries, only the deliveries of the watched node are sent. If there are many delays, their
+          mean is computed from a regular sample
 Units     integer nanoseconds, centimetres
-Shapes    columns: lists of the same length; hosts and stations are represented by their numbers, and -1 means none
+Shapes    columns: lists of the same length; hosts and stations are represented by their numbers, and -1 means that
+          there is none
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -26,7 +27,7 @@ from mobilenet.lab.live.recent_messages import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
-MOST_DELIVERIES = 1_000  # If there are more deliveries, a state contains only the deliveries of the watched node.
+MOST_DELIVERIES = 1_000  # If there are more new deliveries, a state contains only those of the watched node.
 MOST_ROWS = 200_000  # maximum number of events in one state; later states contain the remaining events
 DELAYS = 200  # approximate number of delays that are read for one state
 NOBODY = -(2**31)  # both coordinates of an absent host
@@ -55,7 +56,7 @@ class Listener:
         self.place: Place | None = None
         self.pause_s = 0.0
         self.last_sent_s = -math.inf  # wall time at which the last state was sent
-        self.is_owed = False  # whether a state is due that the listener was not ready for
+        self.is_owed = False  # whether the listener was not ready for a state that is due
 
 
 class Stream:
@@ -72,9 +73,7 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Begin a new generation after a rewind. From then on, the arrows of the watched hosts are complete from 0
-        s.
-        """
+        """Start a new generation after a rewind. Its arrows of the watched hosts are complete from 0 s on."""
         self.generation += 1
         for arrows in self._followed.arrows.values():
             arrows.from_ns = 0
@@ -102,7 +101,7 @@ class Stream:
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return a message with the present state and all events that a listener with this `place` has not received.
+        """Return a message with the current state and all events that a listener with this `place` has not received.
         Also return the listener's place after this message.
         """
         session = self.session
@@ -156,7 +155,7 @@ class Stream:
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
     def buffers(self) -> dict[str, dict[str, list[int]]]:
-        """Return the present sizes of all buffers: kind -> buffer -> one number per node."""
+        """Return the current sizes of all buffers: kind -> buffer -> one number per node."""
         simulation = self.session.simulation
         sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
@@ -171,7 +170,7 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """Return the events that the listener has not received, as columns, and the number of the row after them."""
+        """Return the events that the listener has not received, as columns, and the number of the next row."""
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -229,7 +228,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """Return these events as columns. Assign a station's event about a host, such as giving it up, to the host."""
+    """Return these events as columns. Assign a station's event about a host to the host."""
     event_columns: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The answer of a capacity search, and the study on which it is based."""
+    """The result of a capacity search, and the study on which it is based."""
 
     def __init__(self, path: Path, answer: SearchResult) -> None:
         self.path = path

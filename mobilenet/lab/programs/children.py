@@ -2,8 +2,8 @@
 
 Model     The supervisor (supervisor.py) is the parent of all programs. It is started with the first program, kills
           single programs on request, and ends the others as soon as the emulator's end of the socket is closed. A
-          program may have stopped the supervisor with a signal. Therefore, if the supervisor does not answer a
-          request, it is sent a signal to continue, once for each request
+          program may have stopped the supervisor with a signal. Therefore, if the supervisor does not answer a request,
+          the emulator sends it one signal to continue
 Units     seconds of wall time
 Errors    ProgramError: a command that cannot be started
 Source    ours: docs/guide/programs.md
@@ -107,7 +107,7 @@ class Children:
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
-        """Return the end of the program's standard error."""
+        """Return the last part of the program's standard error."""
         return spell_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
 
     def reap(self) -> list[Child]:
@@ -133,8 +133,8 @@ class Children:
 
     def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
         """End all programs. First close their inputs, and wait a moment for the running programs to end by themselves.
-        Then wait up to `listens_s` longer, until one of them writes a line for which `is_heard` holds. Return the
-        programs that wrote such a line.
+        Then wait up to `listens_s` longer for a line for which `is_heard` is true. Return the programs that wrote such
+        a line.
         """
         if self._control is None:
             return []
@@ -156,7 +156,7 @@ class Children:
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
         """Wait until all outputs are closed or the time is over. Return the programs that wrote a line for which
-        `is_heard` holds.
+        `is_heard` is true.
         """
         outputs = select.poll()
         for child in there:
@@ -250,7 +250,7 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """Close the socket of the supervisor, which then ends all programs and itself. A request comes first, because the
+    """Close the socket of the supervisor, which then ends all programs and itself. First send a request, because the
     supervisor would otherwise assume that the emulator was killed.
     """
     with suppress(OSError):

@@ -1,10 +1,10 @@
-"""A conversation with one program during one life: the emulator sends a line for each event, and reads an answer, which
+"""Communicate with one program during one life: the emulator sends a line for each event, and reads an answer, which
 ends with {"do":"done"}.
 
 Model     Emulated time stands still until the answer is complete, so a slow program makes the run slow but does not
           change it. The answer is checked as a whole before any part of it takes effect. Each answer has one deadline,
-          counted from the event. The clock is read only if the answer does not come soon and in one piece, so an
-          answer in several pieces may exceed the limit by the fraction SOON
+          counted from the event. The clock is read only if an answer is slow or arrives in pieces, so an answer in
+          several pieces may exceed the limit by the fraction SOON
 Units     seconds of wall time, bytes
 Errors    ProgramError, one line: the program, its line, and what was expected. If the answer is late, `is_input` is
           False
@@ -98,7 +98,7 @@ class Conversation:
     # --- what is not usual
 
     def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
-        """Write the remaining bytes to a program that does not read fast enough, perhaps because it is writing."""
+        """Write the remaining bytes to a program that reads too slowly, perhaps because it is writing."""
         both = select.poll()
         both.register(self.child.to, select.POLLOUT)
         both.register(self.child.back, select.POLLIN)
@@ -210,7 +210,7 @@ def _after(event: str) -> str:
 
 
 def _ends(answer: bytes) -> bool:
-    """Return whether the last complete line is `done`. The line may contain spaces."""
+    """Return whether the last complete line is `done`. Spaces in the JSON are allowed."""
     last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
     if last == b'{"do":"done"}\n':
         return True

@@ -1,8 +1,7 @@
 """A host whose protocol is a program. It implements HostProtocol of protocols/port.py, hook by hook.
 
 Model     The emulator names messages and continues their numbers after a crash. A number is used only if the program
-          does not refuse the broadcast. The next life of the program receives the value that the program asked to
-          store
+          does not refuse the broadcast. The value that the program asked to store is passed to its next life
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """
@@ -33,7 +32,7 @@ class ProgramHost(Party):
     def __init__(self, cast: Cast, port: Any, memory: Memory) -> None:
         super().__init__(cast, port)
         self._memory = memory
-        # whether the host is out, as reported by the program; None before its first report
+        # whether the host is out of the group, as reported by the program; None before its first report
         self._out: bool | None = None
         self._refused = False
         self._does |= {

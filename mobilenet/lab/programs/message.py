@@ -1,4 +1,4 @@
-"""A message from one program to another: any JSON value, with a size.
+"""Represent a message from one program to another: any JSON value, with a size.
 
 Model     The sender may specify the size. Otherwise the size is that of the emulator's compact UTF-8 encoding of the
           value, plus the payload that is declared with it. All receivers share one object. The first item of a list,
@@ -59,7 +59,7 @@ class Says:
         return {"says": self.value}
 
 
-MOST_KINDS = 100  # maximum number of kinds that have separate counters
+MOST_KINDS = 100  # Only this many kinds of messages have separate counters.
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:

@@ -127,8 +127,8 @@ class Party:
         self.tell("timer", f',"name":{encode(timer.name)}')
 
     def tell(self, event: str, members: str = "") -> None:
-        """Send an event with the current time. `members` contains further members of the JSON object, each preceded by
-        a comma.
+        """Send an event with the current time. `members` contains additional members of the JSON object, each preceded
+        by a comma.
         """
         line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
         if self._acting:
@@ -191,8 +191,8 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Return the frame that an action sends. Raise ValueError if its specified or computed size exceeds that of a
-        datagram.
+        """Return the frame that an action sends. Raise ValueError if its specified or computed size exceeds the maximum
+        size of a datagram.
         """
         message = says(action, self._cast.kinds)
         if message.size_bytes > MOST_FRAME_BYTES:
@@ -238,7 +238,7 @@ class Party:
         self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """Record the line, if the scenario requests a record of lines."""
+        """Record the line if the scenario asks for a record of lines."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:

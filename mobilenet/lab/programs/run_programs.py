@@ -1,4 +1,4 @@
-"""The programs of one run: what each of them learns about the run at its start, and how they end.
+"""Manage the programs of one run: what each of them is told about the run at its start, and how they end.
 
 Model     Programs start when the run begins. The first program of a role gives the names of buffers in its answer to
           its first start event; later names must be among these. A program may use a clock that is not the emulated
@@ -52,7 +52,7 @@ class Cast(Parties):
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
         self.own_clock: list[str] = []
-        self.kinds: dict[str, type[Says]] = {}  # name of a kind of messages -> its class
+        self.kinds: dict[str, type[Says]] = {}  # name of a kind of message -> its class
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
         self._talking: dict[str, Conversation] = {}
@@ -68,8 +68,8 @@ class Cast(Parties):
         return talk, life
 
     def why_not_begun(self) -> str:
-        """Return a hint for a program that fails at its start in the directory of a run or a study, which contains only
-        the files that its scenario names. Otherwise, return an empty string.
+        """Return a hint for a program that fails to start in the directory of a run or a study, because this contains
+        only the files that its scenario names. Otherwise, return an empty string.
         """
         folder = self.setting.folder
         if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":

@@ -1,6 +1,6 @@
 """A station whose protocol is a program. It implements StationProtocol of protocols/port.py, hook by hook.
 
-Model     The program starts before anything else happens, and never crashes
+Model     The program starts before anything else happens. Its station never crashes
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """

@@ -1,14 +1,13 @@
-"""The parent of all programs of a run: it starts them and stores their standard error. If the emulator ends, the
-supervisor ends the programs and then itself.
+"""Start all programs of a run as their parent, and store their standard error. If the emulator ends, end the programs.
 
-Model     A separate process, which receives commands over one socket, each as one line of JSON, and answers each of
-          them. On Linux it adopts the processes that its programs leave behind, so that none escapes by a second fork
-          or by a new session; on other systems it ends the process group of each program. The socket also closes if
-          the emulator is killed. When it closes, everything ends, and the unfinished record of a killed emulator is
+Model     The supervisor is a separate process. It receives each command as one line of JSON over one socket, and
+          answers it. On Linux it adopts the processes that its programs leave behind, so that none escapes by a second
+          fork or by a new session; on other systems it ends the process group of each program. The socket also closes
+          if the emulator is killed. When it closes, everything ends, and the unfinished record of a killed emulator is
           removed
 Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill, end
 Units     bytes, seconds
-Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
+Source    ours: docs/guide/programs.md. It uses only the standard library
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class Supervisor:
         return {"pid": child.pid}
 
     def do_status(self, request: Line, descriptors: list[int]) -> Line:
-        """Return how a program ended, if it ends within the given time."""
+        """Return how a program ended, if it ends within the requested time."""
         program = self.programs[request["pid"]]
         code = exit_code(program.child, request["within_s"])
         self.take_errors(program)

@@ -174,7 +174,7 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
 
 
 def _side_by_side(record: Any, repeat: Any) -> str:
-    """Return both values as text. Shorten long values to the part where they begin to differ."""
+    """Return both values as text. Shorten long values to the part where they start to differ."""
     texts = [spell_out(repr(value)) for value in (record, repeat)]
     if texts[0] == texts[1]:  # both values are NaN
         texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]

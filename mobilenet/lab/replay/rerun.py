@@ -1,4 +1,4 @@
-"""Repeat a run to record more of it. The same events happen, because protocols and network are deterministic.
+"""Repeat a run to record more details. The same events happen, because protocols and network are deterministic.
 
 Model     The effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
           `record.programs`. The fingerprint must be the same as in the manifest. Recording more does not change the

@@ -1,8 +1,8 @@
-"""The lines to and from programs in a run, read from its record or obtained by repeating the run.
+"""Return the lines to and from programs in a run, either from its record or by repeating the run.
 
 Model     lines.parquet holds all lines in the order in which they were sent. A run that did not record them is
-          repeated, including its programs. Two lines are equal if their values are equal, regardless of blanks and of
-          the order of keys, which some languages randomise in each process
+          repeated, including its programs. Two lines are equal if their values are equal, regardless of whitespace and
+          of the order of keys, which some languages randomise in each process
 Shapes    columns as in record/schema.py; a Line is one row
 Errors    RunError if the directory is not a run of programs, or if the run differs when it is repeated
 Source    ours: docs/guide/programs.md

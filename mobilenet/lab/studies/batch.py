@@ -1,15 +1,15 @@
 """Execute the missing runs of a study on Spark's workers, in rounds.
 
 Model     Each round is a DataFrame of planned runs. A configuration needs no more replications when its metric has the
-          required precision, when its backlog grows without end (a mean does not exist then), or at the maximum number
-          of the study. Every other configuration gets `step` more replications for the next round, whatever the number
-          of workers. Workers first examine the runs that a killed study left behind (task.py). A partition is a batch
-          of runs. Batches begin large and end small, so that all workers finish at about the same time. Spark retries a
-          task whose process dies. A caller's session may allow too few failures, so the missing runs are submitted up
-          to SUBMISSIONS times. The jobs of a study have a tag, with which they are cancelled. A program next to the
-          scenario file is copied into the folder of the study, which all workers can read. Any other program is
-          searched for on the PATH of each worker, or at its absolute path. Absolute paths among the arguments that
-          exist on this machine must exist on the workers as well.
+          required precision, when its backlog grows without end (a mean does not exist then), or when it has the
+          maximum number of replications. Every other configuration gets `step` more replications for the next round,
+          whatever the number of workers. Workers first examine the runs that a killed study left behind (task.py). A
+          partition is a batch of runs. The first batches are large and the last ones small, so that all workers finish
+          at about the same time. Spark retries a task whose process dies. A caller's session may allow too few
+          failures, so the missing runs are submitted up to SUBMISSIONS times. The jobs of a study carry a tag, which is
+          used to cancel them. A program next to the scenario file is copied into the folder of the study, which all
+          workers can read. Any other program is looked up on the PATH of each worker, or at its absolute path. Absolute
+          paths among the arguments that exist on this machine must exist on the workers as well.
 Errors    JobLost if Spark gives up. StudyError for a metric that does not exist, or for a program that a worker lacks.
           Failed runs do not raise an error; they are recorded as rows.
 Source    ours: docs/guide/studies.md, docs/guide/programs.md
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
-# A batch contains the number of remaining runs divided by this number and by the number of workers.
+# The size of a batch is the number of remaining runs, divided by this number and by the number of workers.
 BATCHES_PER_WORKER = 4
-SUBMISSIONS = 10  # maximum number of times that missing runs of a round are submitted
+SUBMISSIONS = 10  # how often the missing runs of a round are submitted at most
 
 
 class JobLost(Exception):
-    """Raised when Spark gives up a job. Completed runs are kept."""
+    """Raised when Spark gives up on a job. Completed runs are kept."""
 
 
 class Standing(NamedTuple):
@@ -132,7 +132,7 @@ def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence:
 
 
 def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Iterable[Round] | None = None) -> list[int]:
-    """Run all rounds, by default those of the stopping rule of the study. Return the number of replications of each
+    """Run all rounds, which by default follow the stopping rule of the study. Return the number of replications of each
     configuration. The next round is requested when all runs of the current round are finished or have failed.
     """
     store.clear_notes()

@@ -6,7 +6,7 @@ Model     Runs with the same replication number form a pair, because they have t
               different     the difference is not 0 at the confidence of the study
               equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
               same          all values are the same in every pair, and no margin is set
-              inconclusive  neither is shown; `more` estimates how many further replications would decide it
+              inconclusive  neither can be shown; `more` estimates how many further replications would decide it
               unstable      one of the two configurations has no mean, because its backlog grows
               no data       there are fewer than two pairs
               infinite      a percentile of delays that some run never reaches, because messages are undelivered
@@ -64,7 +64,7 @@ class Finding:
     common: Comparison | None = None
     common_deliveries: int | None = None
     unpaired: str = ""  # the reason why the runs of the two levels are not paired: one of UNPAIRED
-    direction: str = ""  # the direction that is better: lower or higher; empty if neither is better in general
+    direction: str = ""  # the better direction, lower or higher; empty if neither is better in general
     # numbers of runs of the level and of the baseline in which the metric is infinite
     infinite: tuple[int, int] = (0, 0)
     finite: Mapping[str, Any] = field(default_factory=dict)  # numbers to report if `result` is missing
@@ -87,8 +87,8 @@ class Finding:
         return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
-        """Return whether the level is better or worse, in words. Return None if the levels do not differ, or if neither
-        direction of the metric is better.
+        """Describe whether the level is better or worse, or why this is not judged. Return None if the levels do not
+        differ, or if neither direction of the metric is better.
         """
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None

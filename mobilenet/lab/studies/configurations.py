@@ -66,8 +66,8 @@ def combinations(study: Study) -> list[dict[str, Any]]:
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """Return all configurations. The scenario is first checked with each configuration, because a run must not fail due
-    to a wrong key, or run code without permission.
+    """Return all configurations. The scenario is first checked with each configuration, so that no run fails because of
+    a wrong key, or runs code without permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())

@@ -266,7 +266,7 @@ class Study(Parameters):
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
         """Return the scenario with changes of the form `a.b=value`. Raise ScenarioError if the result is invalid."""
-        # Plain texts are changes from the study file, so messages cannot name a command-line option for them.
+        # Plain strings are changes from the study file, so messages cannot name a command-line option for them.
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._scenario_text is None:
             return load_scenario(self.scenario_path, changes)

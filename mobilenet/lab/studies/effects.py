@@ -30,7 +30,7 @@ from mobilenet.record.provenance import stamping_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SCREENING = "sensitivity"  # Only the directory of a screening contains this table, which holds its effects.
+SCREENING = "sensitivity"  # This table of effects exists only in the directory of a screening.
 BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
@@ -113,9 +113,7 @@ def is_screening(path: Path) -> bool:
 
 
 def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
-    """Return the effects on these metrics, each with the changes that its levels cause in the metrics of
-    BEFORE_DELAYS.
-    """
+    """Return the effects on these metrics. Add to each effect how its levels change the metrics of BEFORE_DELAYS."""
     before = {
         metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS
     }

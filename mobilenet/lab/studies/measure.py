@@ -1,9 +1,9 @@
 """Measure one run for the tables of a study: metrics, buffers over time, and a histogram of delays.
 
 Model     Events and samples are read once. Delays are counted in bins with a constant ratio of 0.1 %. So the counts of
-          many runs can be added in any order, and percentiles have an error of less than 0.1 %. steady_state: the
-          warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their broadcasts, up to
-          the next whole second.
+          many runs can be added in any order, and percentiles have an error of less than 0.1 %. steady_state: MSER-5
+          finds the warm-up in the series of mean delays per message, in the order of their broadcasts. The warm-up is
+          extended to the next whole second.
 Units     Times are in seconds, and sizes of buffers in messages.
 Shapes    All columns of a table have the same length (record/table.py).
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
@@ -111,7 +111,7 @@ def delay_of_bin(number: int) -> float:
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """Return the second from which the delays are steady, or None if they never are. `sent` and `delays` come from
+    """Return the second at which the delays become steady, or None if they never do. `sent` and `delays` come from
     `Deliveries.times_and_delays`.
     """
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)

@@ -1,4 +1,4 @@
-"""Read the command that created a directory from its files, which may come from an untrusted source.
+"""Find out which command created a directory, from files in it that may come from an untrusted source.
 
 Model     capacity.json and sensitivity.parquet contain the command in normal form. Only options that these commands
           write are accepted. The scenario must be the first configuration of the directory, and every other
@@ -43,7 +43,7 @@ def number(text: str) -> float:
 def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
     """Return the options of a recorded command. Its verb must be `verb`, and its scenario must be the one in the
     directory. The values of `required` and `optional` are functions that parse the options. The value () marks an
-    option that may be repeated, and whose texts are returned.
+    option that may be repeated; its values are returned as strings.
     """
     wrong = StudyError(f"{file}: does not contain the command that made it; repeat that command")
     kinds = {**required, **optional}

@@ -1,8 +1,8 @@
 """Store the measurements of many runs in Parquet files (parts), from which all tables are computed.
 
 Model     A part is a file measured/PART.parquet with one row per run (measure.py). The task that made the runs writes
-          it completely or not at all. A run is in one part only. The name of a part consists of its first run and a
-          digest of the names of all its runs, so a repeated task writes the same file.
+          it completely or not at all. Each run is in exactly one part. The name of a part consists of its first run and
+          a digest of the names of all its runs, so a repeated task writes the same file.
 Shapes    The columns are those of SCHEMA. `buffers` contains BUCKETS values per buffer, null where no node was present.
 Errors    `index` ignores other files, and `fault` reports a damaged part. StudyError for a damaged table of runs.
 Source    ours: docs/guide/studies.md

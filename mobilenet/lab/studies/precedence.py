@@ -2,15 +2,15 @@
 
 Model     A setting that loses the slow messages has short delays. Therefore two settings are first compared by shares,
           over pairs of their runs. Each share relates what happened to what should have happened:
-              delivery_ratio        deliveries made, of those that the setting owed by its own memberships
-              broadcast_ratio       messages broadcast (not refused), of those that its applications wanted to broadcast
+              delivery_ratio        deliveries made, out of those owed according to the setting's own memberships
+              broadcast_ratio       messages broadcast (not refused), out of those that applications wanted to broadcast
               handoff_return_ratio  handoffs after which the host delivered again; for metrics of handoffs
               confirmed_ratio       handoffs that were not superseded by a later one; for metrics of handoffs
               valid_ratio           runs that ended with the verdict valid
           A setting is behind if the interval of the difference lies below 0. A setting is called better only if it is
-          not behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that counts
-          deliveries itself (OF_DELIVERY) is judged as it is, whatever was broadcast. Wherever one of the two settings
-          did not make all deliveries, delays are compared over the deliveries that both settings made.
+          not behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. For a metric that
+          itself counts deliveries (OF_DELIVERY), the broadcast ratio is ignored. Wherever one of the two settings did
+          not make all deliveries, delays are compared over the deliveries that both settings made.
           In paired worlds, hosts plan their broadcasts for the same times, whatever the protocol does. So two
           deliveries are the same if they have the same sender, receiver and planned time of the broadcast. The number
           of a message is not compared, because it shifts after a refused broadcast. Two runs are paired if, for each
@@ -18,7 +18,7 @@ Model     A setting that loses the slow messages has short delays. Therefore two
           later plans more broadcasts. Only the first delivery of a message to a host counts.
 Shapes    Columns of deliveries have the shape (deliveries,).
 Units     Shares are between 0 and 1, and in percent in sentences. Times are integer nanoseconds, delays are in seconds.
-Errors    StudyError for damaged tables, NotPaired, and RunError for a run that cannot be read.
+Errors    StudyError for damaged tables, NotPaired for runs of different worlds, RunError for unreadable runs.
 Source    ours: docs/guide/studies.md, with the source of the rule
 """
 
@@ -116,7 +116,7 @@ class CommonDelays(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A share of a setting and of the baseline. Both are means over pairs of runs; the interval is that of own -
+    """A share of a setting and of the baseline. Both are means over pairs of runs; the interval describes own -
     baseline.
     """
 
@@ -145,7 +145,7 @@ class Delivered:
     """
 
     def __init__(self, values: Mapping[str, pd.DataFrame], runs: Path, observing: Collection[int] = ()) -> None:
-        """Create the object from tables. `values` contains those of SHARES, OWED and CUT that are known, each with the
+        """Create the object from tables. `values` contains the known quantities of SHARES, OWED and CUT, each with the
         shape replication x configuration. `observing` contains the configurations with custom processes that depend on
         the run.
         """
@@ -282,8 +282,8 @@ def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
 
 
 def opening(shares: Sequence[Share], baseline: str) -> str:
-    """Return the beginning of a sentence about a setting. It states the shares that differ, shares of deliveries or
-    valid runs below 1, and which setting is behind.
+    """Return the beginning of a sentence about a setting. It states the shares that differ, any share of deliveries or
+    valid runs below 1, and the setting that is behind.
     """
     lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
     return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs or one in lacking)

@@ -1,13 +1,13 @@
 """Describe the results of a study in sentences, with their certainty and with warnings for readers.
 
-Model     A change is reported as a ratio, if one exists: in percent up to twice the value, and as a
-          factor above. The ratio is the geometric mean over the pairs. The sentence states this if the ratio of the
-          means differs. If the means differ in the other direction, the difference is reported instead. The test is on
-          the difference. If it seems to disagree with the interval of the ratio, the sentence contains the difference
-          as well. The words `better` and `worse` are used only if the metric has a direction (metrics/declaration.py),
-          and only for a setting that is not behind in what it delivered (precedence.py). A seed determines the walks,
-          the broadcasts and the failures. Recorded tracks do not depend on the seed, unless the scenario draws a part
-          of them. A mean may not exist if the backlog grows in all runs of a configuration, but there are too few runs
+Model     If a ratio exists, a change is reported as a ratio: in percent below a factor of 2, and as a factor otherwise.
+          The ratio is the geometric mean over the pairs. The sentence states this if the ratio of the means differs. If
+          the means differ in the other direction, the difference is reported instead. The test is on the difference. If
+          it seems to disagree with the interval of the ratio, the sentence contains the difference as well. The words
+          `better` and `worse` are used only if the metric has a direction (metrics/declaration.py), and only for a
+          setting that is not behind in what it delivered (precedence.py). A seed determines the walks, the broadcasts
+          and the failures. Recorded tracks do not depend on the seed, unless the scenario selects a part of them at
+          random. A mean may not exist if the backlog grows in all runs of a configuration, but there are too few runs
           to be sure (tables.py).
 Source    ours: docs/guide/studies.md
 """
@@ -117,8 +117,8 @@ def pairing(unpaired: Iterable[str]) -> str:
 
 
 def _infinite(row: Row, unit: str) -> tuple[str, str]:
-    """Return two texts, for the level and for the baseline. Each states in how many runs the metric is infinite, after
-    the mean if the mean is finite.
+    """Return two strings, one for the level and one for the baseline. Each states in how many runs the metric is
+    infinite. If the mean is finite, it comes first.
     """
     words = []
     for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
@@ -138,7 +138,7 @@ def _typical(row: Row) -> str:
 
 
 def _with_unit(row: Row, unit: str) -> tuple[str, str]:
-    """Return the means of the level and of the baseline as texts with their unit."""
+    """Return the means of the level and of the baseline as strings with their unit."""
     own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     return own, other
 
@@ -205,7 +205,7 @@ def with_sign(value: float) -> str:
 
 
 def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
-    """Return the effect and both ends of its interval as texts. The size of an effect has no sign."""
+    """Return the effect and both ends of its interval as strings. The size of an effect has no sign."""
     i = effect.interval
     if effect.is_size:
         return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
@@ -213,7 +213,7 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
 
 
 def change_in_numbers(change: Interval) -> tuple[str, str]:
-    """Return a change and its interval as texts with signs."""
+    """Return a change and its interval as strings with signs."""
     return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
 
 

@@ -99,8 +99,8 @@ def spark_session(
     spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
     """Open a Spark session for one command, without log output. A local master uses only the loopback interface. An
-    open session is used unchanged. By default, a local Java loads its classes from an archive; `java_options` replace
-    the options for this. Spark gives up when a task has failed `failures` times.
+    open session is used unchanged. By default, a local Java starts with the options of `class_options`; `java_options`
+    replaces these. Spark gives up when a task has failed `failures` times.
     """
     require_spark(spark)
     if not isinstance(spark, str):

@@ -13,8 +13,8 @@ Model     All statistics use one value per run, never one per message. Replicati
           1/8, ... of it. With too few runs, contradicting outcomes may have any share q that is consistent with k, and
           any value that the metric allows. The bound is then (1 - q) times the bound from the variance plus q times the
           end of the metric's range, or infinite if the range has no such end.
-Shapes    values: float64 (replications,). Pairs are two arrays of the same length, ordered by replication, paired or
-          not.
+Shapes    values: float64 (replications,). Two samples have the same length and are ordered by replication, even if they
+          are not paired.
 Units     Results have the unit of the values; a log-ratio is dimensionless.
 Errors    ValueError for fewer than two values, or fewer than three for skewed_bounds.
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy; MSER-5 of White, Cobb and
@@ -43,7 +43,7 @@ Samples = tuple[Values, Values | None]  # one sample, or two samples that are co
 RUNS_AWAY = 0.25
 ENOUGH_TO_BE_SURE = 5  # A configuration may be said to have no mean only after this many replications.
 MOST_PAIRS = 1_000_000
-# The estimated number of further replications detects the present difference with this probability.
+# The estimated number of further replications detects the current difference with this probability.
 POWER = 0.8
 
 
@@ -160,7 +160,7 @@ def holm(p_values: list[float]) -> list[float]:
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
     """Return how many pairs would probably decide the comparison, either by detecting a difference as large as the
-    present one, or by showing equivalence.
+    current one, or by showing equivalence.
 
     Return None if more than a million pairs are needed. If there are no ratios, for example because a value is 0, only
     a difference can be detected, because the margin applies to ratios.

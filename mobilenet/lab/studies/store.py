@@ -12,11 +12,11 @@ Model     study.yaml                      the study with its defaults; it is wri
           starting/c000-r0001             the number of processes that began the run and did not end it; removed when it
                                           ends
           tables/, comparison.json, ...   results computed from measured/ (tables.py, compare.py)
-          Which runs to make is decided only from the disk, so a killed study continues where it stopped. Files on disk
+          Only the files on disk decide which runs to make, so a killed study continues where it stopped. Files on disk
           are not trusted: each configuration is written again, under another name, and compared with the existing one.
-          The code of plug-ins and other files are compared byte by byte, the scenario value by value. A configuration
-          that differs is replaced if it has no runs, and refused otherwise. A scenario that is empty, truncated or not
-          valid YAML does not count as different, and is replaced.
+          The code of plug-ins and other files are compared byte by byte, and the scenario value by value. A
+          configuration that differs is replaced if it has no runs, and refused otherwise. A scenario that is empty,
+          truncated or not valid YAML does not count as different, and is replaced.
 Errors    StudyError if the directory is not that of a study, belongs to another study, or is used by another process.
 Source    ours: docs/guide/studies.md
 """

@@ -131,7 +131,7 @@ def require_metric(study: Study, metric: str) -> None:
 
 
 def known_metrics(words: Vocabulary) -> list[str]:
-    """Return the metrics that a run in a study may have. The metrics of processes are not known in advance."""
+    """Return the names of metrics that runs in a study may have. Those of processes are not known in advance."""
     return sorted(
         name
         for name, metric in words.declared.items()

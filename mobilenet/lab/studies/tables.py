@@ -7,7 +7,7 @@ Model     Spark groups the rows of each configuration and aggregates them. The u
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, how many runs are infinite, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
-              tables/delays         configuration x share of all deliveries: the delay within which they happen
+              tables/delays         configuration x share of all deliveries: the delay within which that share happens
               tables/handoffs       one row per confirmed handoff of each run
               tables/distribution   configuration x delay: the share of all deliveries that happen within it
           label     unstable: the backlog grows without end, so no mean exists; probably unstable: the backlog grows in
@@ -61,7 +61,7 @@ NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
     | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
     | {"infinite": pa.int64()}
-)  # The column `bucket` contains a bucket of time or the bin of a delay. In a LABEL row, the name is the label itself.
+)  # The column `bucket` contains a time bucket or a delay bin. In a LABEL row, the name is the label itself.
 
 
 def write_tables(

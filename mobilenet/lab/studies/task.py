@@ -1,11 +1,11 @@
 """Make or check a batch of runs on a Spark worker.
 
-Model     For each run, a task leaves a complete run directory, or a note that states why the run failed. It writes
-          its measurements as a part (parts.py). Repeating a task is harmless: complete runs are not computed again, and
-          the seed determines the content. The name of a run is put into starting/ before the run begins. So a run that
-          kills its process is recognized when Spark gives the batch to another process, and is skipped after ATTEMPTS
-          such processes. A run counts if it is complete and has the right seed and the requested scenario. Code from
-          the directory is never trusted: scenarios are compared, never run.
+Model     For each run, a task leaves a complete run directory, or a note that states why the run failed. It writes the
+          measurements of its runs as a part (parts.py). Repeating a task is harmless: complete runs are not computed
+          again, and the seed determines the content. A file with the name of a run is created in starting/ before the
+          run starts. So a run that kills its process is recognized when Spark gives the batch to another process, and
+          is skipped after ATTEMPTS such processes. A run counts if it is complete and has the right seed and the
+          requested scenario. Code from the directory is never trusted: scenarios are compared, never run.
 Shapes    Batches of planned runs are turned into rows of COUNTED, for DataFrame.mapInArrow.
 Errors    Any error is recorded in the note, and does not affect the other runs.
 Source    ours: docs/guide/studies.md
@@ -36,14 +36,14 @@ from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
-ATTEMPTS = 2  # A run that has killed this many processes counts as failed.
+ATTEMPTS = 2  # A run that has killed this many processes is regarded as failed.
 COUNTED = "run string, digest string"  # columns of a counted run: its name and the digest of its manifest
 SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this `kind`. The results are written to the folder instead of
-    being yielded.
+    """Make the runs of the study in `folder`. `kind` is the kind of study. The results are written to the folder
+    instead of being yielded.
     """
     not_for_programs()
     for batch in batches:

@@ -51,7 +51,7 @@ class Sending:
         self._sent = 0  # the offset up to which bytes were sent
         # (offset of the end of bytes that were sent only once, time at which they were sent)
         self._timed: list[tuple[int, int]] = []
-        self.waits_since_ns: int | None = None  # since when bytes have been outstanding without progress
+        self.waits_since_ns: int | None = None  # start of the current wait for progress, while bytes are outstanding
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns
@@ -87,7 +87,7 @@ class Sending:
         self.waits_since_ns = at_ns if offset < self._sent else None
 
     def finish(self) -> None:
-        """End the stall that is still in progress at the end of the record."""
+        """End a stall that is still in progress at the end of the record."""
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:

@@ -18,7 +18,7 @@ Captures = Mapping[str, Sequence[CapturedPacket]]  # name of a node -> the packe
 
 
 class PassedPacket(NamedTuple):
-    """A packet that passed a node's device. It left the node if the node is the sender, and otherwise arrived there."""
+    """A packet that passed a node's device. It left the node if the node is its sender; otherwise it arrived there."""
 
     at_ns: int
     node: str

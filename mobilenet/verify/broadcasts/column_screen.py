@@ -1,10 +1,10 @@
 """Screen a broadcast among hosts by whole columns, to recognise clearly correct runs quickly. See judge.py.
 
-Model     deliveries, which are nearly all events, are checked host by host. All other events are judged one by one.
+Model     nearly all events are deliveries, which are checked host by host. All other events are judged one by one.
           Deliveries are correct if every delivered message was broadcast before, and if no host delivers a message
-          twice or while it is not a member. If order is required, a host must also deliver the messages of each sender
-          that it is entitled to without a gap, and the whole past of each message before the message. These messages
-          then cannot come too late. Older messages, to which a host is not entitled, must not be in the past of
+          twice or while it is not a member. If order is required, a host must also deliver, without gaps, the messages
+          of each sender that it is entitled to. The whole past of a message comes before the message, so none of these
+          messages can come too late. Older messages, to which a host is not entitled, must not be in the past of
           messages that it has already delivered
 Shapes    known: int32 (messages, senders), for each message, the number of messages of each sender that causally
           precede it, including itself; blocks of deliveries (at most BLOCK, senders)
@@ -51,7 +51,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        # message -> row of its broadcast; a row after all rows if it was never broadcast
+        # message -> row of its broadcast, or the number of rows if it was never broadcast
         self._broadcast_row = np.full(count, len(event.codes), np.int32)
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
         self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
@@ -160,8 +160,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((known <= before[1:]).all())
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
-        """Return whether no older message is delivered after a message that depends on it. `before`: the deliveries
-        before the block that are not yet in `has`. Update `has`.
+        """Return whether every older message is delivered before the messages that depend on it. `before`: the
+        deliveries before the block that are not yet in `has`. Update `has`.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)

@@ -2,10 +2,10 @@
 
 Checks    each session of a member has the next number; the first session of a membership has a higher number than all
           earlier sessions
-          a handoff ends with the station with which it began; a host out of coverage begins a handoff without a station
-          if hosts deliver only what their station sends: a host delivers nothing between the beginning and the end of a
+          a handoff ends with the station with which it began; a host out of coverage starts a handoff without a station
+          if hosts deliver only what their station sends: a host delivers nothing between the start and the end of a
           handoff, and it delivers only with the station that confirmed the session. Nothing is confirmed or delivered
-          out of coverage. For other protocols, a delivery is with that station or with the target of a handoff
+          out of coverage. For other protocols, a delivery names that station or the target of a handoff
           a gap names the current session
 Model     this check applies only to protocols whose promises.py requests it. A mismatch means that a host is wrong or
           that the record was changed
@@ -17,7 +17,7 @@ from __future__ import annotations
 from mobilenet.record.table import Columns, Table
 from mobilenet.verify.broadcasts.sessions import turns
 
-Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
+Allowed = tuple[str | None, ...]  # the stations that a delivery may currently name
 NOWHERE: Allowed = ()
 
 

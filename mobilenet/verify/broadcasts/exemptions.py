@@ -1,8 +1,8 @@
 """Find the messages that need not be delivered to any host.
 
-Model     a host that no station knows any more gives up its messages that no station has accepted, and has a gap. (In
-          the same nanosecond it asks to join again: `gap`, then `handoff_start` because of `join`.) The host cannot
-          know whether a station had accepted a message, so a message that any host delivers was not given up. A station
+Model     when no station knows a host any more, the host gives up its unaccepted messages and has a gap. (In the same
+          nanosecond it asks to join again: `gap`, then `handoff_start` because of `join`.) The host cannot know whether
+          a station had accepted a message, so a message that any host delivers does not count as given up. A station
           accepts a host's messages in order. If a message is delivered, all earlier ones were therefore accepted as
           well. A message was given up if no host delivers it, and if it was broadcast before the gap and after the
           host's last delivered message. After any other gap, a host keeps its own messages and sends them again

@@ -1,8 +1,8 @@
 """Judge FIFO order: the messages of a host are delivered in the order of its broadcasts.
 
 Checks    fifo_order   no host delivers a message of a sender after a later message of this sender. If every member is
-          promised every message, a host also delivers first all earlier messages of the sender that it is entitled to,
-          which are those that were broadcast after its join, or after its last gap
+          promised every message, a host first delivers all earlier messages of the sender that it is entitled to. These
+          were broadcast after its join, or after its last gap
 Model     one pass over the record. This judge does not use causality, and shares no code with the causal judge
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994); ours:
           docs/verdicts-and-metrics.md
@@ -17,7 +17,7 @@ from mobilenet.record.table import Columns
 
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:
-    """Return the first delivery that is out of order, in words."""
+    """Describe the first delivery that is out of order."""
     return FifoJudge(events, delivers_to_all).judge()
 
 
@@ -75,7 +75,7 @@ class FifoJudge:
 def _overtaking_in_words(
     events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int
 ) -> str:
-    """Return in words how the delivery at `row` shows that `early` should have been delivered first."""
+    """Describe how the delivery at `row` shows that `early` should have been delivered first."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
     order = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (

@@ -6,12 +6,12 @@ Model     happened-before is computed only from broadcasts and deliveries, as ve
           older messages, but none that precedes a message which it has delivered already. Where gaps are allowed, a
           host may give up messages when no station knows the host any more. These need not be delivered to any host,
           and do not count in any past: see exemptions.py
-Checks    creation      a delivered message was broadcast before, once, by the host that its id names
+Checks    creation      a delivered message was broadcast before, exactly once, by the host named in its id
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and a crashed host does nothing
           causal_order  no message is delivered before its causal past (as far as the host is entitled to it), or after
                         a message that it precedes
-          gaps          occur only if the run allows them, and only for a host that a station gave up after a long
+          gaps          occur only if the run allows them, and only for a host that a station gave up on after a long
                         enough silence: see silence.py
           delivery      at the end every member has delivered all messages that it is entitled to (liveness)
 Shapes    clocks: int64 (number of senders,)
@@ -85,7 +85,7 @@ class BroadcastJudge:
         senders: Sequence[str] | None = None,
         reach: Reach | None = None,
     ) -> None:
-        """Prepare the judge. `asks_order`: whether causal order is promised and therefore checked. `senders`: the
+        """Prepare the judge. `asks_order`: whether to check causal order, because it is promised. `senders`: the
         possible senders, or None for all senders in `events`, which must then be complete. `reach`: when hosts were
         within reach of stations; None means whenever they were in coverage.
         """
@@ -310,9 +310,7 @@ class BroadcastJudge:
         return self._overtaken(host, key, (o, int(host.next[o])))
 
     def _overtaken(self, host: Host, late: MessageKey, early: MessageKey) -> str:
-        """Return in words how `late`, which the host has delivered, overtook `early`, which it should have delivered
-        first.
-        """
+        """Describe how `late`, which the host has delivered, overtook `early`, which it should have delivered first."""
         first, second = self._name(early), self._name(late)
         delivered = self._when(host.delivered.get(late))
         return (
@@ -359,6 +357,6 @@ class BroadcastJudge:
         return f"at {self._events['time_ns'][row] / SECOND:.6f} s (event {row})"
 
     def _row_of_broadcast(self, message: str) -> int:
-        """Return the row of a broadcast. The search is needed only for explanations."""
+        """Return the row of a broadcast. Only explanations need this search."""
         pairs = zip(self._events["event"], self._events["message"], strict=True)
         return next(row for row, pair in enumerate(pairs) if pair == ("broadcast", message))

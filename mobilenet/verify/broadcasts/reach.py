@@ -1,7 +1,7 @@
 """Find out when a host was certainly within reach of a station, from its recorded positions.
 
 Model     a speed limit bounds how far a host moves between two recorded positions, so that it stays within an ellipse
-          around them. No point of its path is farther from a station than half the sum of the two distances and the
+          around them. No point of its path is farther from a station than half of this sum: the two distances and the
           longest possible path. After the last position, a circle replaces the ellipse. After the active part of a run
           hosts stand still, and only hosts that are in no cell are moved. Nothing is certain if a user drags a host, if
           positions are not recorded, or if received power decides, because shadowing and walls are not bounded
@@ -20,11 +20,11 @@ from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 
 ROUNDING_M = 1e-3
 
-Stretch = tuple[int, int]  # beginning and end
+Stretch = tuple[int, int]  # start and end
 
 
 class Reach:
-    """Derives from recorded positions when the hosts of one run were certainly within reach of stations."""
+    """Uses recorded positions to determine when the hosts of one run were certainly within reach of stations."""
 
     def __init__(self, positions: Columns, expected: Expectations) -> None:
         """Read the recorded positions. `expected` declares the hosts and the stations."""

@@ -1,8 +1,8 @@
 """Check that hosts join, leave and broadcast as requested, and only then.
 
 Checks    no host joins or leaves without a request, or more often than requested
-          a member does not refuse a broadcast as a non-member, unless it was asked to leave
-          a host that knows that it should leave, and has not left yet, does not broadcast any more
+          a member that was not asked to leave does not refuse a broadcast on the grounds that it is no member
+          a host that knows it should leave does not broadcast any more, even before it has left
           when a run has come to rest, each host is a member if its last request was to join, and otherwise is not
 Model     the requests follow from the scenario, or are in the record (`asked`) if processes of users make them. A
           request is repeated until it is fulfilled, and the last request counts. When the next request comes, a host
@@ -59,9 +59,9 @@ class _Host:
         self.wish: str | None = None  # the last request
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
-        self.reachable_ns: int | None = None  # since when the host has been up and in coverage
+        self.reachable_ns: int | None = None  # start of the current period up and in coverage
         self.last_row: int | None = None  # the row of its last join or leave
-        self.leave_known_ns = 0  # the host must know of a request to leave from this time on
+        self.leave_known_ns = 0  # From this time on, the host must know that it should leave.
 
     def hear(self, now_ns: int, row: int) -> None:
         """Process the requests that were made up to this time and row."""
@@ -162,7 +162,7 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
-    """Return a sentence if the host did not fulfil its last request, and None otherwise."""
+    """Return a sentence if the host did not fulfil its last request, or None if it did."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None

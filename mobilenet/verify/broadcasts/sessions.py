@@ -14,8 +14,8 @@ from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield each row with its number, except broadcasts and a host's repeated deliveries in the same session and
-    station.
+    """Yield each row with its number, except broadcasts and a host's repeated deliveries in the same session at the
+    same station.
 
     What a host may deliver changes only with its other events, so a repeated delivery is valid if the first one is.
     """

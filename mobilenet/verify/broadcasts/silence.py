@@ -4,15 +4,15 @@ Model     a station that gives up on a host records an `expire`. The network add
           nothing from the host. This silence must be at least T, and the host must have been with this station: any
           confirmation elsewhere (`join`, `handoff_end`) must be older than the last frame that the station received. A
           gap may follow such an event as long as the host was not certainly heard since. Gaps may repeat, because a
-          station that announces a gap cannot know whether the announcement arrived. A host is reachable while it is a
-          member, up and in coverage, none of its handoffs is in progress, the radio of its station is on, and its
-          positions show that it stays within reach of that station (reach.py). The positions matter because a host may
-          walk out of reach, without any event, between two updates of the attachment. A host that was reachable for
-          `heard_every_s` without interruption was certainly heard in that time and received an answer, because the run
-          promises this even if single frames are lost. The last moment at which it was certainly heard is therefore
-          `heard_every_s` before the end of the last such interval, or the time when it last left. T = 0 is the promise
-          of a protocol over connections, which can be lost at any time. Any gap is then allowed, and stations need not
-          record anything
+          station that announces a gap cannot know whether the announcement arrived. A host is reachable while all of
+          these conditions hold: it is a member, up and in coverage; it is not in a handoff; the radio of its station is
+          on; and its positions show that it stays within reach of that station (reach.py). The positions matter because
+          a host may walk out of reach, without any event, between two updates of the attachment. A host that was
+          reachable for `heard_every_s` without interruption was certainly heard in that time and received an answer,
+          because the run promises this even if single frames are lost. The last moment at which it was certainly heard
+          is therefore `heard_every_s` before the end of the last such interval, or the time when it last left. T = 0 is
+          the promise of a protocol over connections, which can be lost at any time. Any gap is then allowed, and
+          stations need not record anything
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -60,14 +60,14 @@ class Silence:
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # since when the host has been reachable according to the events
-        # (beginning, end, station) of earlier intervals that were long enough
+        self._since: int | None = None  # start of the current period in which events show the host as reachable
+        # (start, end, station) of earlier intervals that were long enough
         self._spans: list[tuple[int, int, str | None]] = []
         self._left_ns = 0
         self.confirmed_by: str | None = None  # the last station that confirmed a session of the host ...
         self._confirmed_ns = 0  # ... and the time of this confirmation
         self._given_up_ns: int | None = None
-        self._given_up_since_ns = 0  # the beginning of the silence after which a station gave up on the host
+        self._given_up_since_ns = 0  # the start of the silence after which a station gave up on the host
 
     # --- what is seen of the host
 

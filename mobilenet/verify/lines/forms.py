@@ -1,4 +1,4 @@
-"""The forms of the lines that programs exchange: events and actions, with the keys for each role.
+"""The valid lines between emulator and programs: events and actions, with the keys for each role.
 
 Source    ours: docs/guide/programs.md
 """

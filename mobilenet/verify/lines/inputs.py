@@ -31,7 +31,7 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | None, is_planned: bool
 ) -> str | None:
-    """Return the first untrue event to a program. `rows`: the lines, as in judge.py. `is_planned`: see timers.py."""
+    """Return the first untrue event that a program received. `rows`: see judge.py. `is_planned`: see timers.py."""
     known = _KnownFacts(events, manifest, expected, Timers(is_planned))
     for row, line in enumerate(rows):
         if line.is_action:

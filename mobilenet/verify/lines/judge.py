@@ -1,8 +1,8 @@
-"""Check that the lines of programs are possible, and agree with events and counters.
+"""Check that the lines exchanged with programs are possible, and agree with events and counters.
 
 Checks    each line is an event or an action of a node of the run. Times lie within the run and never decrease. Each
           event that a program receives begins an answer, which ends with `done` at the same time and in the same life
-          a life begins with `start` and ends with a crash; a node has one life more than it has recoveries
+          a life begins with `start` and ends with a crash; a node has one more life than recoveries
           the actions that programs report are in the events, by node, time and message or session, and vice versa.
           Broadcasts, recoveries and suspicions that programs receive are in the events as well, and vice versa
           what programs report about themselves is in events and samples: see reports.py
@@ -36,7 +36,7 @@ PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
 # action -> recorded event
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}
 REPORTED_EVENTS = ("recover", "suspect", "trust")  # events that are recorded and also sent to programs
-MEANWHILE = ("sent", "dropped")  # events that a node may receive while its answer takes effect
+MEANWHILE = ("sent", "dropped")  # events that a program may receive before it refuses a broadcast
 What = tuple[str, int, str, str]  # node, time, event, and the message, session or process that it concerns
 
 

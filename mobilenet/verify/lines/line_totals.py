@@ -1,4 +1,4 @@
-"""Check that the counters of the network agree with the lines of programs.
+"""Check that the counters of the network agree with the lines exchanged with programs.
 
 Checks    for processes: each line `send` is one message, which was sent or never left; each line `receive` is one
           message that was received. The counted bytes agree with the lines

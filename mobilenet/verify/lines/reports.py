@@ -2,7 +2,7 @@
 
 Checks    `session_opened` of a member, and the `session_confirmed` that ends it, are recorded as handoff_start and
           handoff_end, and `expired` as expire
-          hosts receive `join` while they are out, and `leave` while they are not out, or after a `join`
+          hosts receive `join` only while they are out, and `leave` only while they are not out or after a `join`
           a program is notified of a tag with `sent` or `dropped` at most as often as it sent frames with this tag in
           the same life
           at the end, buffers hold what was reported last; in a run at rest all hosts and stations have settled, and
@@ -38,7 +38,7 @@ class _Node:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new life, in which the program has just started without any state."""
+        """Start a new life, in which the program has no state yet."""
         self.out: bool | None = None
         self.settled = True
         self.serves: dict[str, bool] = {}

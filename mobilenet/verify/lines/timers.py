@@ -1,4 +1,4 @@
-"""Check that programs were notified of their timers when these were due.
+"""Check that programs were notified of each timer when it was due.
 
 Checks    a timer that expires was set in the same life, has not expired since, and was not cancelled. It expires when
           it is due or, with `between_ns`, within the requested interval
@@ -65,7 +65,7 @@ class Timers:
             yield "ev", line.object["ev"], f"timer {missed}, before it"
 
     def problem(self, events: Table, end_ns: int) -> str | None:
-        """Return in a sentence the first timer that was due before the end of the run and never expired, or None."""
+        """Return a sentence about the first timer that was due before the end of the run and never expired, or None."""
         kinds = events.column("event")
         crashes = Counter(events.pick("node", kinds.rows("crash")))
         changes = kinds.rows("join", "leave")

@@ -1,4 +1,4 @@
-"""Compare the captures with the packet counters of each node's kernel at its network device.
+"""Compare the captures with the packet counters that each node's kernel keeps for its network device.
 
 Model     if the programs of a node do not run as root, the kernel makes all packets, so that their checksums are right.
           It counts the packets that pass the device, and those that it discards because of wrong checksums. Packets

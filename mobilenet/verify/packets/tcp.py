@@ -3,8 +3,8 @@
 Model     for each direction of a connection, the bytes that passed the sender's device are known by sequence number.
           Bytes at the receiver's device that were never sent with their numbers, or that differ, contradict the record.
           An acknowledgement that passes the device of its sender covers only bytes that have arrived there before. SYN
-          and FIN take one number each. Hosts that fragment TCP segments are not judged, because captures do not contain
-          their segments as a whole
+          and FIN take one sequence number each. Hosts that fragment TCP segments are not judged, because captures do
+          not contain their segments as a whole
 Units     bytes; sequence numbers modulo 2³²
 Source    RFC 9293, 3.4; ours: docs/guide/real-software.md
 """
@@ -27,7 +27,7 @@ class Direction:
         self.is_sent = bytearray()
         self.arrived_to = 0  # the offset up to which all bytes, and the FIN, have arrived at the other device
         self._ahead: dict[int, int] = {}  # start -> end of the bytes that have arrived beyond this offset
-        self._near = 0  # the last offset, which resolves wrapped sequence numbers
+        self._near = 0  # the last offset, from which wrapped sequence numbers are resolved
         self.fin: int | None = None  # the offset of its FIN
 
     def offset(self, number: int) -> int:

@@ -3,8 +3,8 @@
 Model     A channel has two ends, and a queue of messages in transit in each direction. A node requests a channel, which
           opens when the driver calls `open`, provided that the other node accepts it. Messages may be sent before it
           opens. Each end closes separately, by `break_off` or when the driver passes on a reset of the other end.
-          Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes may have several
-          channels one after the other, of which only the newest counts. Two neighbours on the backbone have one
+          Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes may open several
+          channels one after the other. Only the newest of them is used. Two neighbours on the backbone have one
           channel.
 Errors    RuntimeError if a message is sent on a closed channel; KeyError if two nodes have never had a channel
 Source    ours; the interface is Channel, ChannelClient and Channels of mobilenet/protocols/port.py
@@ -149,7 +149,7 @@ class Connections:
         return passed
 
     def break_off(self, a: str, b: str, reason: str = "retransmissions") -> None:
-        """Close the channel from a to b at node a, and notify node a. Node b does not notice."""
+        """Close the channel from a to b at node a, and notify node a, but not node b."""
         self.links[a, b][0].breaks(reason)
 
     def pass_resets(self) -> None:

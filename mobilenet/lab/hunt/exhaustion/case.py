@@ -21,7 +21,7 @@ class Case:
     name: str
     roles: type[Declaration]
     parameters: Any
-    cells: tuple[int, ...]  # the cell in which each host begins
+    cells: tuple[int, ...]  # the initial cell of each host
     messages: tuple[int, ...]  # maximum number of messages that each host may broadcast
     parents: tuple[int, ...] = ()  # the tree of stations: parents[i] is the neighbour of station i+1 towards station 0
     moves: int = 0  # maximum number of cell changes, over all hosts

@@ -25,7 +25,7 @@ ROUNDS = 40
 
 class Completion:
     """Continues from states of a space until the network is at rest, and remembers the states for which this succeeded.
-    Frames and budgets do not matter, because the completion begins without them.
+    Frames and budgets do not matter, because the completion starts without them.
     """
 
     def __init__(self, space: Space) -> None:
@@ -35,8 +35,8 @@ class Completion:
         self.last: list[tuple[int, Input]] = []  # the inputs that were applied to the state judged last
 
     def judge(self, state: State) -> None:
-        """Raise Violation if the network never comes to rest from this state, which contains neither budget nor
-        frames.
+        """Raise Violation if the network never comes to rest from this state, in which no budget and no frames
+        remain.
         """
         if state not in self._good:
             run = Run(self._space, state)

@@ -3,7 +3,7 @@
 Model     The graph of objects is written as nested tuples, which are equal if and only if the graphs are equal.
           Dictionaries and lists keep their order, because a protocol may iterate over them; sets are sorted. An object
           that occurs again is written as a reference, so cycles end. All clock readings, which are recognised by their
-          size (EPOCH and the years after it), are replaced by the same word; local.py explains why no information is
+          size (EPOCH and the years after it), are replaced by one placeholder; local.py explains why no information is
           lost.
 Units     integer nanoseconds
 Errors    TypeError for an object whose contents are not visible (a generator, an open file)

@@ -1,8 +1,8 @@
 """Judge deliveries using only the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
 
-Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or a message that m1 happened
-          before. A member is entitled to every message that was broadcast since it joined (or since its last gap), and
-          must deliver all of them
+Model     m1 happened before m2 if the broadcaster of m2 had already broadcast or delivered m1, or a message that m1
+          happened before. A member is entitled to every message that was broadcast since it joined (or since its last
+          gap), and must deliver all of them
 Checks    creation, duplication (over all memberships), membership, causal_order: a message is not delivered before a
           message that happened before it and to which the member is entitled, and not after a message that happened
           after it; delivery: in the end every member has delivered all messages to which it is entitled
@@ -31,7 +31,7 @@ class Violation(Exception):
 class Standing(NamedTuple):
     member: bool = False
     delivered: int = 0  # messages that the host has delivered in all its lives
-    entitled: int = 0  # messages broadcast while the host was a member, except those given up by a gap
+    entitled: int = 0  # messages broadcast while the host was a member, except those that a gap excludes
     past: int = 0  # messages that happened before the next broadcast of the host
 
 
@@ -123,7 +123,7 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Raise Violation, because a gap implies that a station has given up the host, which does not happen in these
+    """Raise Violation, because a gap implies that a station has given up on the host, which does not happen in these
     cases.
     """
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")

@@ -6,8 +6,8 @@ Model     An event of the network changes one node. Therefore the states and the
 Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every timeout
           of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole execution.
           So everything that was waiting for a certain time may happen at the next input, and all clock readings that a
-          node holds lie in the past. A comparison with the present cannot distinguish them, so the encoding leaves them
-          out. Timers fire when the explorer decides
+          node holds lie in the past. Comparing them with the current time always gives the same result, so the encoding
+          leaves them out. Timers fire when the explorer decides
 Errors    An exception of a handler becomes an effect (`error`), which the caller treats as a violation
 Source    ours
 """

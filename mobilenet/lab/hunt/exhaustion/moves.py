@@ -1,7 +1,7 @@
 """List the events that may happen at one node, given its state and the frames sent to it.
 
-Model     space.py explains the events. They are arrivals of frames, timers, and the events of a host, but not messages
-          over the wire. Frames that have no effect on the node are left out.
+Model     space.py explains the events. This module lists arrivals of frames, timers, and the events of a host, but not
+          messages over the wire. Frames that have no effect on the node are left out.
 Shapes    Sets of frames are bit masks. A frame consists of a receiver and an input of this receiver. Frames are
           numbered over all nodes
 Errors    An exception of a handler is part of the move
@@ -119,7 +119,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # If a host refuses a broadcast, there are no events.
+            if move.story:  # A refused broadcast has no events.
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:

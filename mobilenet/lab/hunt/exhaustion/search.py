@@ -114,7 +114,7 @@ class Search:
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
             path, after = (trail(broken.entry) if breadth else ()), tuple(self.completion.last)
-        except Violation as error:  # The violation occurred before the search began.
+        except Violation as error:  # The violation occurred before the search started.
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
         covering = sum(map(len, self._entries.values()))

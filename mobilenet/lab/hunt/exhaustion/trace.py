@@ -1,4 +1,4 @@
-"""The steps that lead to a violation, as readable text and as inputs that can be repeated.
+"""Show the steps that lead to a violation, as readable text and as inputs that can be repeated.
 
 Model     The search immediately sends every frame that can be sent without any other change (space.py). Of these
           frames, a trace shows only the ones that a later step needs. To find them, the trace follows each frame with

@@ -1,9 +1,8 @@
 """The backbone as a state: a tree of FIFO links, each with the messages in transit on it.
 
 Model     A broadcast floods the tree: a station forwards it before it handles it. A message for one station uses the
-          same links. Therefore every message that the sender of x had sent or delivered before x is delivered before x,
-          in the causal order that mobilenet/protocols/port.py promises. Any link may be the next one to deliver its
-          first message.
+          same links. If the sender of x had sent or delivered a message before x, every station therefore delivers it
+          before x, as mobilenet/protocols/port.py promises. Any link may be the next one to deliver its first message.
 Shapes    A state holds, for each directed link in the order of `Wires.links`, a tuple of (source, to or None, message)
 Source    ours
 """

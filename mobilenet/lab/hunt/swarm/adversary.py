@@ -1,9 +1,9 @@
 """The adversary's network, which exposes protocols of hosts and stations to all faults that they must survive.
 
 Model     The network has no physics. Radio: packets are lost, duplicated and delayed independently for each receiver.
-          Some arrive seconds late, in any order, even at a host that has left the cell. Nodes overhear other cells, and
-          any old packet may arrive again. A host's broadcast reaches its station, and may reach any other node as if
-          overheard. Wire: see wire.py and vcube_wire.py. The fate of every packet is counted (tally.py).
+          Some packets arrive seconds late, in any order, even at a host that has left the cell. Nodes overhear other
+          cells, and any old packet may arrive again. A host's broadcast reaches its station, and may reach any other
+          node as if overheard. Wire: see wire.py and vcube_wire.py. The fate of every packet is counted (tally.py).
 Units     integer nanoseconds; probabilities
 Errors    Exceptions of the protocols pass through
 Source    ours: docs/architecture.md

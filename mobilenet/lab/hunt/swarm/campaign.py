@@ -6,7 +6,7 @@ Model     Each seed determines a schedule. Schedules with even seeds are played 
           (broadcasts.py). Each run is judged only from its run directory. If a built-in protocol raises an exception or
           its self-checks fail, the self-checks are violated. If a plug-in raises an exception or ends its run, the
           result is unknown.
-Shapes    Result.explanation names the violated properties, or explains why the answer is unknown; otherwise it is
+Shapes    Result.explanation names the violated properties, or explains why the result is unknown; otherwise it is
           empty. Result.happened counts the recorded events of each kind
 Errors    RecordError when a run directory cannot be written
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
@@ -49,14 +49,16 @@ from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
 
 Network = Literal["radio", "adversary", "processes"]
-# the answer for a plug-in that raised an exception
+# the result for a plug-in that raised an exception
 ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"
-LONGEST_ERROR = 400  # The message of a plug-in's exception is cut to this length.
+LONGEST_ERROR = 400  # The message of a plug-in's exception is truncated to this length.
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one schedule. The explanation names the violated properties, or says why the answer is unknown."""
+    """The result of one schedule. The explanation names the violated properties, or states why the result is
+    unknown.
+    """
 
     seed: int
     network: Network

@@ -61,7 +61,7 @@ class HostEffects:
         self._me = me
         self._name = f"h{me}"
         self._member = False
-        self._session: int | None = None  # session of the last join, or of the last completed handoff
+        self._session: int | None = None  # session of the last join or completed handoff
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries that are recorded after the broadcast in progress
 

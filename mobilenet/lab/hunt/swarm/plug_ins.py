@@ -55,7 +55,7 @@ class PlugIn(NamedTuple):
 
 
 def is_plug_in(protocol: str) -> bool:
-    """Return whether the text names a class in a file, or a set of programs."""
+    """Return whether the string names a class in a file, or a set of programs."""
     return ".py:" in protocol or are_programs(protocol)
 
 

@@ -73,7 +73,8 @@ class OfHosts:
         )
         self._those_named(payload_bytes)
         for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
-            # The search tries these last, because the violation may become rare without churn, faults or losses.
+            # The search tries these changes last, because the violation may become rare without churn, faults or
+            # losses.
             self._search.attempt({key: value})
         if self._search.scenario.faults is not None:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
@@ -120,7 +121,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """If the first broadcast comes late, try to move all broadcasts to an earlier time."""
+        """If the first broadcast is late, try to move all broadcasts to an earlier time."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -289,8 +290,8 @@ class OfProcesses:
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """Find the smallest value of the key with which the property is still violated, by halving and then by single
-    steps. `also` returns further changes that the value requires.
+    """Find the smallest value of the key at which the property is still violated, by halving and then by single steps.
+    `also` returns further changes that a value requires.
     """
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)

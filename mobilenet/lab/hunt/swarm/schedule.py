@@ -1,7 +1,7 @@
 """Draw a small scenario from a seed, run it with faults and then without, and check the final state.
 
 Model     A schedule has 2-4 stations in a tree, 2-4 hosts, a mixture of faults (FLAVOURS), and a list of timed actions
-          for each host. The last host stays in its cell and remains a member, so that at least one host broadcasts in
+          for each host. The last host stays in its cell and remains a member, so that at least one host broadcasts at
           the end. After the last action the faults stop: every host is up and in coverage, and late packets arrive. In
           some schedules, old packets arrive once more. Finally, each member broadcasts once more.
 Units     integer nanoseconds; seconds in names that end in _s
@@ -44,7 +44,7 @@ class Flavour:
     leave: float = 0.3
     hurry: float = 0.3  # probability that the next action follows within the duration of a handoff
     pause_s: float = 0.25  # mean pause between two actions
-    outage_s: float = 0.4  # mean duration of a gap in coverage, of a crash, and of an absence from the group
+    outage_s: float = 0.4  # mean duration of a gap in coverage, a crash, or an absence from the group
     wire_s: float = 0.03  # longest delay of a link, in seconds
     loss: float = 0.5  # highest probability that a packet is lost
     late: float = 0.1  # highest probability of a late packet
@@ -200,7 +200,7 @@ def _timeline(
         if verb == "crash" and stream.random() < 0.5:  # The host moves to another cell while it is down.
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
-    # In the end the host is not a member, and leaves coverage before it is notified of this.
+    # The host finally leaves the group, and leaves coverage before it is notified of this.
     if mobile and f.leave and stream.random() < 0.5:
         time += stream.exponential(f.outage_s)
         actions.append((ns(time), host, "leave", 0))

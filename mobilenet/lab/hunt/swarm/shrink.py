@@ -1,4 +1,4 @@
-"""Reduce a scenario that violates a property to one that a person can read.
+"""Reduce a scenario that violates a property to one that is small enough to read.
 
 Model     The random broadcasts and crashes of the run are written as lists. Then the lists, the duration, the hosts and
           the stations are reduced as long as the property is still violated. A candidate is run and judged like any
@@ -6,9 +6,9 @@ Model     The random broadcasts and crashes of the run are written as lists. The
           explanation names, and then cuts the lists by delta debugging. Each removal changes the random draws of the
           remaining parts, so a candidate may be played with several seeds.
 Units     seconds
-Errors    RunError for a run whose violation does not exist, or does not occur again
-Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
-          are made smaller is ours: docs/guide/programs.md
+Errors    RunError for a run without a violation, or if the violation does not occur again
+Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; the choice of
+          parts to reduce is ours: docs/guide/programs.md
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Shrinking:
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a shorter list for which `fails` still holds. No single item can be removed from it, unless `fails` gives
-    up early.
+    """Return a shorter list for which `fails` still returns True. No single item can be removed from it, unless `fails`
+    gives up early.
     """
     current, parts = list(items), 2
     while current:

@@ -1,8 +1,8 @@
 """The second wire of the adversary: VCube between the stations, on links that do not preserve order.
 
 Model     Any two stations have a link. The delay of each message is drawn, up to the delay of the slowest link in the
-          schedule's tree, so messages may overtake each other. With the reliable broadcast there are also false
-          suspicions, which are withdrawn after a while.
+          schedule's tree, so messages may overtake each other. The reliable broadcast also gets false suspicions, which
+          are withdrawn after a while.
 Units     integer nanoseconds, bytes
 Source    ours: docs/validation/trust.md, docs/models/backbone.md
 """

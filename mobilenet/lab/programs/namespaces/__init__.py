@@ -1,1 +1,1 @@
-"""The namespaces for the programs of a node, with a network device whose packets the emulator reads and writes."""
+"""Run the programs of a node in namespaces, with a network device whose packets the emulator reads and writes."""

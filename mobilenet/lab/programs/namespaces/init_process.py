@@ -3,16 +3,16 @@ the run.
 
 Model     The supervisor starts this process, with a socket to the emulator as its standard input. The process creates
           new user, network, mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in these namespaces.
-          It gives the node a device mob0, names, a file system in which the user's files are hidden, and limits, and
-          passes the device to the emulator. When the socket closes, process 1 ends, and the kernel kills all other
-          processes in the namespaces. Process 1 keeps its capabilities. Ordinary programs have no capabilities, so
-          they can neither trace nor signal it. Programs that are root have all capabilities but two, and cannot trace
-          it. With a process and an order as arguments, this program runs a command in namespaces that already exist
+          It sets up a device mob0, names, a file system that hides the user's files, and limits. Then it passes the
+          device to the emulator. When the socket closes, process 1 ends, and the kernel kills all other processes in
+          the namespaces. Process 1 keeps its capabilities. Ordinary programs have no capabilities, so they can neither
+          trace nor signal it. Programs that run as root lack only two capabilities, and cannot trace it. With a process
+          and an order as arguments, this program runs a command in namespaces that already exist
 Asked     One packet of JSON at the start (Order), and then the numbers of signals for all processes. The answers are
           {"pid"}, then {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
 Source    Linux: user_namespaces(7), pid_namespaces(7), mount_namespaces(7), Documentation/networking/tuntap.rst; ours:
-          docs/guide/real-software.md. It runs on its own, with nothing but the standard library
+          docs/guide/real-software.md. It uses only the standard library
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OVER_S = 0.2  # Killed programs are given this much time to end before the next 
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
 # These flags are locked outside the namespaces, so a new mount must keep them.
 KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))
-FORBIDDING = (  # system settings, each with the value that forbids ordinary users to create namespaces
+FORBIDDING = (  # system settings, each with the value that forbids ordinary users from creating namespaces
     ("kernel.unprivileged_userns_clone", "0"),
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
@@ -126,7 +126,7 @@ def become(user: int) -> None:
 
 
 def forbidden_by() -> str:
-    """Return the names of the system settings that forbid namespaces, as a text for a message."""
+    """Return the names of the system settings that forbid namespaces, as a string for a message."""
     for name, value in FORBIDDING:
         try:
             with open("/proc/sys/" + name.replace(".", "/")) as file:
@@ -362,7 +362,7 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
 
 def enter(pid: int, order: Order) -> int:
     """Run a command in the namespaces of the machine whose first process is `pid`, and return its exit code. If the
-    order has `on_terminal`, the standard input is a pseudo-terminal, which becomes the terminal of the command.
+    order contains `on_terminal`, the standard input is a pseudo-terminal, which becomes the command's terminal.
     """
     kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
     try:

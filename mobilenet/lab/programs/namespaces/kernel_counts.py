@@ -1,8 +1,7 @@
-"""The counters of a node's kernel: the packets that passed through its device, and the packets that the kernel found
-damaged.
+"""Read the counters of a node's kernel: the packets that passed through its device, and those that arrived corrupted.
 
 Model     The record contains the packets that the emulator took from a device and put into it. The kernel counts these
-          packets independently, so the counts reveal a packet that the emulator loses, duplicates or damages at the
+          packets independently, so the counts reveal a packet that the emulator loses, duplicates or corrupts at the
           device
 Units     packets, since the device was created
 Source    Linux: proc_pid_net(5); RFC 1213 (SNMP counters)
@@ -36,6 +35,6 @@ def kernel_counts(process: int) -> dict[str, int] | None:
 
 
 def _count(lines: list[str], protocol: str) -> int:
-    """Return the number of damaged packets of a protocol, from a line of names and a line of numbers."""
+    """Return the number of corrupted packets of a protocol, from a line of names and a line of numbers."""
     rows = [line.split()[1:] for line in lines if line.startswith(f"{protocol}: ")]
     return int(dict(zip(*rows, strict=True)).get(DAMAGED, 0)) if len(rows) == 2 else 0

@@ -1,4 +1,4 @@
-"""Machines: nodes with their namespaces, started as children of the run's supervisor.
+"""Start machines, which are nodes with their namespaces, as children of the run's supervisor.
 
 Model     init_process.py is started for each life of a node, with a socket as its standard input. A machine is ready
           when it has passed its device to the emulator. This takes a moment, during which the emulation continues

@@ -1,7 +1,7 @@
 """Connect the user's terminal to a pseudo-terminal in which a program of a machine runs.
 
 Model     Bytes are copied in both directions, with the user's terminal in raw mode. The pseudo-terminal has the size
-          that the user's terminal has at the beginning
+          that the user's terminal has at the start
 Errors    none: the connection ends when either side is closed
 Source    pty(7), termios(3)
 """
@@ -17,12 +17,12 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-LOOK_S = 0.1  # time between two checks whether the connection is over
+LOOK_S = 0.1  # time between two checks of whether the connection is over
 CHUNK_BYTES = 65_536
 
 
 def new_pseudo_terminal() -> tuple[int, int]:
-    """Open a pseudo-terminal. Return its two ends, first the end of the emulator and then the end of the program."""
+    """Open a pseudo-terminal. Return its two ends: first the emulator's end, then the program's end."""
     ours, theirs = os.openpty()
     if sys.stdin.isatty():
         size = fcntl.ioctl(sys.stdin, termios.TIOCGWINSZ, b"\0" * 8)
@@ -44,8 +44,8 @@ def _raw(descriptor: int) -> Iterator[None]:
 
 
 def connect(ours: int, is_over: Callable[[], bool]) -> None:
-    """Copy bytes between the terminal of the user and the pseudo-terminal, until the program closes its end or
-    `is_over` holds.
+    """Copy bytes between the user's terminal and the pseudo-terminal, until the program closes its end or `is_over`
+    returns True.
     """
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     sources = [ours, keyboard]

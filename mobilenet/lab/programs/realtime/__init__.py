@@ -1,1 +1,1 @@
-"""Run programs in real time: their sockets and devices, the wall clock, and the lines that report what they do."""
+"""Run programs in real time, with their sockets and devices, the wall clock, and the lines that they write."""

@@ -1,4 +1,4 @@
-"""An address for each pair of hosts, so that the destination of a datagram also identifies its sender.
+"""Assign an address to each pair of hosts, so that the destination of a datagram also identifies its sender.
 
 Model     Host A reaches host B at PREFIX.A.B; PREFIX.A.A is the address of A itself. All of these addresses are local
           to this machine, because on Linux all of 127.0.0.0/8 is local and needs no special permission

@@ -1,13 +1,13 @@
-"""The programs of a run in real time: their datagrams enter the network at their nodes, and their output lines become
-events.
+"""Connect the programs of a real-time run: their datagrams enter the network at their nodes, and their output lines
+become events.
 
 Model     The program of a host starts when the host joins or recovers. A crash kills the program with everything that
           it has started. The program of a station runs as long as the run. Programs that the user has started are
           disconnected from the network while their host is absent. In each step, the emulator first takes the
           datagrams from the sockets, then reads all lines, and only then lets the datagrams enter the emulated
-          network. The lines that a program wrote before it sent a datagram have arrived by then, so a broadcast is
-          recorded before any host can deliver it. Programs number their messages as they like, in any order; in the
-          record, the messages of each host are counted from 0
+          network. By then, all lines that a program wrote before it sent a datagram have arrived, so a broadcast is
+          recorded before any host can deliver it. Programs may number their messages in any way; in the record, the
+          messages of each host are counted from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -34,8 +34,8 @@ from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 # it is read.
 CHUNKS_AT_ONCE = 256
 LOOKED_AFTER_S = 0.1  # time between two checks for programs that have failed
-QUIET_NS = 1_000_000_000  # Programs are at rest if no packets or lines have come for this time.
-UNKNOWN = 10**12  # Messages with numbers from here on were delivered without a recorded broadcast.
+QUIET_NS = 1_000_000_000  # Programs are considered quiet if no packets or lines have arrived for this long.
+UNKNOWN = 10**12  # Numbers from here on mark messages that were delivered without a recorded broadcast.
 Note = Callable[..., None]  # a function such as EventLog.add
 
 
@@ -68,7 +68,7 @@ class Exchange(Protocol):
         """Wait until all programs that have been started are connected."""
 
     def start(self, name: str) -> Child | None:
-        """Begin a life of this node. Return its program if the emulator has started it, and None otherwise."""
+        """Start a life of this node. Return its program if the emulator has started it, and None otherwise."""
 
     def stop(self, name: str, child: Child | None) -> None:
         """End a life of this node, and its program."""
@@ -129,7 +129,7 @@ class Applications(Parties):
     # --- lives
 
     def open(self) -> None:
-        """Begin the run. Raise ScenarioError if that is impossible."""
+        """Start the run. Raise ScenarioError if that is impossible."""
         self._exchange.open(self.pace)
         for station in self._stations:
             self.begin(station)
@@ -190,7 +190,7 @@ class Applications(Parties):
                 self._stirred_ns = self._now()  # The program may still write a few lines.
 
     def is_quiet(self) -> bool:
-        """Return whether no input has come for a while, and no program remains to be stopped."""
+        """Return whether no input has arrived for a while and no program remains to be stopped."""
         self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
         return not self.not_at_rest()
 

@@ -1,4 +1,4 @@
-"""The socket between programs and the emulated network.
+"""Connect programs to the emulated network through a socket.
 
 Model     One UDP socket on the loopback interface receives the datagrams for all addresses of pairs, reads the
           destination of each, and sends from any of these addresses. If the system does not allow a socket to be bound

@@ -1,9 +1,9 @@
 """Find events in the lines that programs write, with two regular expressions of the scenario.
 
 Model     The lines come from standard output or from a file that grows; only complete lines are read. A search that
-          takes too long is interrupted by a signal that counts the CPU time of the process, because a few characters
-          can keep an expression busy for years. Where signals are not available (outside the main thread), the search
-          is not interrupted
+          takes too long is interrupted by a signal that counts the CPU time of the process, because some expressions
+          need years of CPU time for a few characters. Where signals are not available (outside the main thread), the
+          search is not interrupted
 Units     bytes; seconds of CPU time
 Errors    ProgramError: an expression that takes too long, or does not find a number. ScenarioError: a sender that does
           not exist. In this case the numbers of all senders may be wrong, so the run is not stored

@@ -1,8 +1,8 @@
-"""Keep pace with the wall clock: emulated time follows it, and the delay is measured.
+"""Make emulated time follow the wall clock, and measure how late it is.
 
-Model     Emulated time 0 is the beginning of the run. The emulation sleeps until its next event is due or input
-          arrives. Then it handles all events that are due, and input takes effect at the current time. The lateness of
-          such a batch is the time between the moment at which its first event was due and the end of the batch
+Model     Emulated time 0 is the start of the run. The emulation sleeps until its next event is due or input arrives.
+          Then it handles all events that are due, and input takes effect at the current time. The lateness of such a
+          batch is the time between the moment at which its first event was due and the end of the batch
 Units     nanoseconds of the monotonic clock
 Errors    FellBehind: the emulation is later than allowed; ProgramError: the run was asked to end
 Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
@@ -60,8 +60,8 @@ class Pace:
         self._selector.close()
 
     def wait(self, now_ns: int, next_ns: int | None, until_ns: int) -> int:
-        """Sleep until the next event is due or input arrives. Return the time up to which the emulation may continue,
-        at most `until_ns`.
+        """Sleep until the next event is due or input arrives. Return the time, at most `until_ns`, up to which the
+        emulation may continue.
         """
         if self._begun_ns is None:  # The events at the beginning, including the starts of programs, are not measured.
             return now_ns
@@ -80,7 +80,7 @@ class Pace:
         return reached_ns
 
     def finish_step(self) -> None:
-        """Finish a step after all due events: record the lateness, and take the input."""
+        """Finish a step once all due events are handled: record the lateness, and take the input."""
         if self._begun_ns is None:
             self._options.begins()
             self._begun_ns = time.monotonic_ns()

@@ -3,7 +3,8 @@ pace.
 
 Model     Stations relay what the programs send (protocols/datagram_relay.py, packet_relay.py). Such a run must be
           requested explicitly, so that it does not start by surprise. No two of these runs are identical
-Errors    ScenarioError: real time was requested for other protocols, or not requested for these
+Errors    ScenarioError: real time was requested for protocols that do not support it, or was not requested for these
+          programs
 Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
 """
 

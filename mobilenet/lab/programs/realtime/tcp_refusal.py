@@ -1,6 +1,6 @@
 """Refuse TCP with an explanation, because hosts use only UDP.
 
-Model     A listening socket has the same port as the socket for datagrams. Each connection receives one line, and is
+Model     A TCP socket listens on the same port as the socket for datagrams. Each connection receives one line, and is
           closed. Without this socket, the system would refuse connections without giving a reason
 Source    ours: docs/guide/real-time.md
 """

@@ -1,6 +1,6 @@
 """Carry IP packets between the programs of machines and their nodes, each through a tun device.
 
-Model     The data of a program leave the device of its machine as complete IP packets. A packet is dropped and counted
+Model     The data of a program leaves the device of its machine as complete IP packets. A packet is dropped and counted
           if it is malformed, if its source is not the address of its node, or if its destination is not an address of
           a node. A packet for a group is broadcast or multicast. Packets are captured in both directions
 Units     bytes

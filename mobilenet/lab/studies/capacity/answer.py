@@ -1,4 +1,4 @@
-"""The answer of a capacity search, for reports, tables and figures.
+"""The result of a capacity search, for reports, tables and figures.
 
 Shapes    `points` has one entry for each value that was run, in ascending order. The table has one row for each point
           and requirement.
@@ -26,7 +26,7 @@ def format_value(value: Number | None) -> str:
 
 
 class SearchQuestion(NamedTuple):
-    """The parts of the question of a capacity search that are needed to present its answer."""
+    """The parts of a capacity search's question that are needed to present the result."""
 
     key: str
     values: tuple[Number, ...]  # values of the key, in ascending order

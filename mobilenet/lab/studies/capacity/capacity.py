@@ -1,10 +1,10 @@
 """Run a capacity search: a study that chooses its next runs from the results of its earlier ones.
 
 Model     In each round, the search (search.py) requests the runs that it needs next, within the budget. The choice
-          depends only on the results of earlier looks, ordered by replication. So a killed search resumes where it
-          stopped, and the number of workers does not affect the answer. A decision uses exactly the runs of its look,
-          even if more exist. After the time limit, a search ends with its current look. Its answer is that of a search
-          whose budget is the number of runs made so far.
+          depends only on the results of earlier looks (interim analyses), ordered by replication. So a killed search
+          resumes where it stopped, and the number of workers does not affect the answer. A decision uses exactly the
+          runs of its look, even if more exist. After the time limit, a search ends with its current look. The answer is
+          then the same as with a budget of the runs made so far.
 Errors    ScenarioError for an invalid question. StudyError for an unusable directory or Spark, or if the runs lack a
           required metric.
 Source    ours: docs/guide/capacity.md
@@ -41,7 +41,7 @@ from mobilenet.record.writer import write_json
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer of a search, and the runs that failed or violated a property."""
+    """The result of a search, and the runs that failed or violated a property."""
 
     store: Store
     result: SearchResult

@@ -5,11 +5,11 @@ Model     The decision is a sequential test at fixed looks (after 10, 14, 20, 28
           requirements, so that all intervals of a point are valid together. A point holds as soon as every interval
           ends before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If an
           interval meets both conditions, its mean decides. A point is therefore decided at the latest when the
-          intervals are as narrow as the tolerance. A point also fails if its backlog grows without bound
-          (statistics.grows, with part of the error), and it does not hold as long as the backlog grows by the rule of
-          studies, at 1 %. A bound of an interval counts only if enough runs contradict it, or if such runs are rare. A
-          metric that only some runs have is judged by those runs. If they are too few, the test continues until it is
-          certain that such runs are rare.
+          intervals are as narrow as the tolerance. A point also fails if the backlog grows without bound
+          (statistics.grows, with part of the error), and it does not hold as long as the backlog is unstable, or
+          probably unstable, as defined for studies. A bound of an interval counts only if enough runs contradict it, or
+          if such runs are rare. A metric that only some runs have is judged by those runs. If they are too few, the
+          test continues until it is certain that such runs are rare.
 Shapes    `rows` contains the metrics of each run, ordered by replication.
 Errors    A requirement with too few values has the state NO_DATA.
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
@@ -180,9 +180,7 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Return whether a backlog may never settle, because it grows by the rule of studies, or because too few runs exist
-    to decide.
-    """
+    """Return whether a backlog may never settle, because it grows, or seems to grow in too few runs to be sure."""
     return grows(slopes) or may_grow(slopes)
 
 

@@ -4,7 +4,7 @@ Model     The key is the only factor of the study. Its levels are all values of 
           search runs only those that it needs. Replication r has the same random world at each value. A key that
           accepts only whole numbers gets whole levels.
 Units     Values have the unit of the key.
-Errors    ScenarioError with one line, which names the caller's option or argument of mobilenet.capacity.
+Errors    ScenarioError with one line. It names the caller's option, or argument of mobilenet.capacity.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -62,7 +62,7 @@ class Question:
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
     def word(self, name: str) -> str:
-        """Return the caller's name of an argument: `--from` on the command line, `low` in Python."""
+        """Return the name that the caller uses for an argument: `--from` on the command line, `low` in Python."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
 
 
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def search_question(self) -> SearchQuestion:
-        """The parts of the question that the readers of the answer need."""
+        """The parts of the question that are needed to present the result."""
         q = self.question
         return SearchQuestion(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.words, q.rare)
 
@@ -156,7 +156,7 @@ def require_sense(question: Question) -> None:
 
 
 def _require_numeric(question: Question, scenario: Any) -> None:
-    """Raise ScenarioError if the present value of the key is not a number. If the key has no value yet, its type is
+    """Raise ScenarioError if the current value of the key is not a number. If the key has no value yet, its type is
     checked when the ends of the range are set.
     """
     value: Any = scenario.model_dump()

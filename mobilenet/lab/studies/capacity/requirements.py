@@ -57,7 +57,7 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
 
 
 def _require_decidable(one: Requirement, where: str) -> None:
-    """Reject a limit outside the possible values of the metric, which either all values or no values would meet."""
+    """Reject a limit outside the range of the metric, because either every value or no value would meet it."""
     least, most = limits(one.metric)
     end, words = (most, f"ends at {most:g}") if one.limit >= most else (least, f"begins at {least:g}")
     if not (one.limit >= most or one.limit <= least):

@@ -2,13 +2,13 @@
 
 Model     Values are numbered 0 to `last` in ascending order. The search first examines both ends and the quarter
           points. They show the direction, and reveal requirements that hold only in the middle of the range. Then it
-          bisects: it examines the midpoint of a value that holds and one that fails. If an end is hard to decide, the
-          search alternates between this end and the midpoint of the end and the next decided value, and continues with
-          the one that has fewer runs. This is probabilistic bisection: a sequential test with a small error answers
-          each question, and the median of the posterior is the midpoint. The choice of values depends only on
-          decisions. As long as all decisions are right, only certain values outside of the tolerance can be chosen: the
-          first values, and one for each halving on either side of the threshold. So the error is divided among `claims`
-          of them. Values need not be independent, so the same random worlds may serve all of them.
+          bisects: it examines the midpoint between a value that holds and one that fails. If an end is hard to decide,
+          the search alternates between this end and the point halfway to the next decided value, and continues with the
+          one that has fewer runs. This is probabilistic bisection: a sequential test with a small error answers each
+          question, and the median of the posterior is the midpoint. The choice of values depends only on decisions. As
+          long as all decisions are right, only certain values outside of the tolerance can be chosen: the first values,
+          and one for each halving on either side of the threshold. So the error is divided among `claims` values.
+          Values need not be independent, so all of them may use the same random worlds.
 Shapes    `judged` maps each value that has been run to its judgement so far.
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md

@@ -1,7 +1,7 @@
 """Read a finished capacity search from its directory, so that it can be repeated on another machine.
 
-Model     The command in capacity.json contains the question, and the directory the values and scenarios. The stored
-          scenarios are complete, so neither `--set` nor the original scenario file is needed.
+Model     The question is read from the command in capacity.json, and the values and scenarios from the directory. The
+          stored scenarios are complete, so neither `--set` nor the original scenario file is needed.
 Errors    StudyError for a directory that the recorded command does not produce. ScenarioError for invalid files in the
           directory.
 Source    ours: docs/guide/artefact.md

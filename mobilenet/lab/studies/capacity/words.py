@@ -68,7 +68,7 @@ def _answer(result: SearchResult) -> str:
 
 
 def headline(result: SearchResult) -> str:
-    """Return a short form of the answer for the title of a figure."""
+    """Return a short form of the answer as the title of a figure."""
     if result.value is None:
         return answer(result)
     return (
@@ -188,7 +188,7 @@ def sentences(result: SearchResult) -> list[str]:
 
 
 def _had(result: SearchResult) -> list[str]:
-    """Return lines that state how many runs had each metric, for metrics that some runs lacked."""
+    """For each metric that some runs lacked, return a line that states how many runs had it."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]

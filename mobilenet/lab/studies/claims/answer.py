@@ -66,7 +66,7 @@ class AnsweredClaim:
 
     @property
     def place(self) -> Cell | None:
-        """The configuration whose mean is the value, or None if the value depends on several configurations."""
+        """The configuration whose mean is reported, or None if the value depends on several configurations."""
         tests = self.question.tests
         return tests[0].value if tests and all(test.other is None for test in tests) else None
 

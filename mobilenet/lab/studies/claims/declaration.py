@@ -1,7 +1,7 @@
 """Define the format of a claims file: experiments, and claims about them as relations between numbers.
 
-Model     The models are frozen and strict like those of a study. An experiment is a study without replications, and a
-          place is one of its configurations. The key `relation` selects the kind of a claim.
+Model     The models are frozen and strict like those of a study. An experiment is a study that does not set its number
+          of replications, and a place is one of its configurations. The key `relation` selects the kind of a claim.
 Units     Bounds and margins have the unit of the metric, a ratio is dimensionless, and `near` takes a percentage.
 Errors    ScenarioError with one line for each problem, such as `claims.yaml:9: claims.fast.at_most: ...`.
 Source    ours: docs/guide/claims.md
@@ -302,8 +302,8 @@ class Claims(Parameters):
         return to_yaml({**values, "experiments": studies} if studies else values)
 
     def study(self, name: str) -> Study:
-        """Return the study of an experiment, without a number of replications. Raise ScenarioError if the study is
-        invalid.
+        """Return the study of an experiment. It does not set the number of replications. Raise ScenarioError if the
+        study is invalid.
         """
         experiment = self.experiments[name]
         place = ("experiments", name)

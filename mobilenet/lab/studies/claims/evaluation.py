@@ -1,9 +1,8 @@
 """Make the runs that a claims file needs, and answer its claims.
 
-Model     Each experiment is a study in the directory OUT/NAME. Only the configurations of open claims get runs. The
-          missing runs that are cheapest in relation to the number of their open claims come first. The choice of the
-          next runs depends only on existing runs, so a killed command resumes where it stopped. A time limit stops the
-          runs, and leaves the remaining claims open.
+Model     Each experiment is a study in the directory OUT/NAME. Only the configurations of open claims get runs. Runs
+          with the lowest cost per open claim come first. The choice of the next runs depends only on existing runs, so
+          a killed command resumes where it stopped. A time limit stops the runs, and leaves the remaining claims open.
 Errors    ScenarioError for an invalid file. StudyError for an unusable directory or Spark, or an unknown metric.
 Source    ours: docs/guide/claims.md
 """
@@ -58,7 +57,7 @@ from mobilenet.record.writer import write_json
 QUICK_S = 540.0
 EVENTS_PER_S = 150_000  # approximate speed of a run on one core; only the order of the experiments depends on it
 MARK = "claims.json"
-# name of the copy of the claims, which refers to the studies in the same directory
+# name of the copy of the claims file, which refers to the studies in the same directory
 KEPT = "claims.yaml"
 LEFT = "left by --quick"
 # Configurations are run in the same round if they cost at most this many times as much as the cheapest one.
@@ -199,8 +198,8 @@ class _Work:
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
-        """Run the configuration that is cheapest in relation to its number of open claims, together with configurations
-        of the same experiment that cost about as much. Judge the claims afterwards.
+        """Run the configuration with the lowest cost per open claim, together with configurations of the same
+        experiment that cost about as much. Judge the claims afterwards.
         """
         costs = self._plan.costs
         waiting = Counter(cell for question in self._looks.open for cell in question.cells)

@@ -1,8 +1,8 @@
 """Determine which runs the open questions need next, and which questions the existing runs answer.
 
-Model     Each question advances independently from look to look, until it is answered or the next look needs more
-          replications than the file allows. Its answer depends only on the runs of its own configurations, not on the
-          order of the experiments or the number of workers.
+Model     Each question advances independently from one look (interim analysis) to the next, until it is answered or the
+          next look needs more replications than the file allows. Its answer depends only on the runs of its own
+          configurations, not on the order of the experiments or the number of workers.
 Source    ours: docs/guide/claims.md
 """
 

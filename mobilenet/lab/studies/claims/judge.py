@@ -1,13 +1,13 @@
 """Answer questions from the results of runs, as early as the permitted error allows.
 
-Model     There are looks after 10, 14, 20, 28, ... runs. At each look, every test of a question has bounds for the mean
-          of its combination (questions.py). The error is divided among questions, tests and looks, so that all bounds
-          of a file are valid together. A claim holds as soon as all its means are within their bounds and their
-          intervals end below bound + margin. It does not hold as soon as one mean is beyond its bound and its interval
-          begins above bound - margin. A replication contradicts a bound if its combination is on the other side of 0. A
-          bound counts only if enough replications contradict it, or if such replications are rare (statistics.py). If a
-          backlog grows without bound, no mean exists: an upper bound does not hold then, and other claims remain
-          undecided.
+Model     Looks (interim analyses) take place after 10, 14, 20, 28, ... runs. At each look, every test of a question has
+          bounds for the mean of its combination (questions.py). The error is divided among questions, tests and looks,
+          so that all bounds of a file are valid together. A claim holds as soon as all its means are within their
+          bounds and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its bound
+          and its interval begins above bound - margin. A replication contradicts a bound if its combination is on the
+          other side of 0. A bound counts only if enough replications contradict it, or if such replications are rare
+          (statistics.py). If a backlog grows without bound, no mean exists: an upper bound does not hold then, and
+          other claims remain undecided.
 Shapes    `rows` contains the metrics of each run of a configuration, ordered by replication.
 Errors    With too few values, a question remains undecided and the judgement states the reason.
 Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) for ratios; docs/guide/claims.md
@@ -344,8 +344,8 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference of a test, with the interval of all numbers that its bounds do not
-    exclude.
+    """Return the value, ratio or difference of a test. Its interval contains all numbers that the bounds of the test do
+    not exclude.
     """
     least, most = limits(side.metric)
     if not side.test.is_ratio:

@@ -1,4 +1,4 @@
-"""Judge claims of a paper that need a separate rule instead of a relation.
+"""Judge claims of a paper by special rules, which replace the relations of other claims.
 
 Model     Such rules (lab/studies/papers/) exist for claims that refer to single messages and processes, or to all sizes
           at once. The results of the runs are stored in OUT/PAPER.jsonl and are not computed again. A sentence that

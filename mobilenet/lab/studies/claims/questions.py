@@ -41,7 +41,7 @@ from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import inline
 
-EXACTLY = 1e-9  # Rounding may change equal numbers by this share of a bound.
+EXACTLY = 1e-9  # Equal numbers may differ by this share of a bound because of rounding.
 
 
 class Cell(NamedTuple):
@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The probability of error of a single claim, with which all claims together do not exceed the error of the
+        """The error probability of each claim, chosen so that all claims together do not exceed the error of the
         file.
         """
         return self.claims.error / max(1, sum(question.can_err for question in self.questions))
@@ -212,7 +212,7 @@ def _margin(margin: float | None, bound: float) -> float:
 
 
 def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
-    """Return the configuration of a place. With `without`, return a mapping from the levels of that factor to
+    """Return the configuration of a place. If `without` names a factor, return a mapping from its levels to
     configurations.
     """
     if without is not None and without not in study.factors:

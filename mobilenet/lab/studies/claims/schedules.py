@@ -3,7 +3,7 @@
 Model     The claim refers to exactly these schedules, so its answer does not depend on chance. A single violation
           decides it. If no violation occurs but a schedule ends with an error, the claim remains undecided. The
           interval describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
-Kept      OUT/schedules.jsonl has a line for each schedule that was played with the present code and is not played
+Kept      OUT/schedules.jsonl has a line for each schedule that was played with the current code. It is not played
           again.
 Errors    OSError if the file cannot be read or written.
 Source    ours: docs/guide/claims.md

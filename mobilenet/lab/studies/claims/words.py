@@ -143,6 +143,6 @@ def markdown(outcome: Outcome) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table. `head` and each row contain one text for each column."""
+    """Return a Markdown table. `head` and each row contain one string per column."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

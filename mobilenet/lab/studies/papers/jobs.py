@@ -50,7 +50,7 @@ class Job(NamedTuple):
     key: tuple[Any, ...]  # key under which its results are stored
     scenario: str
     changes: tuple[str, ...]
-    # Changes that define a second run, or None. The two runs are compared over the messages that occur in both.
+    # Changes that define a second run for comparison, or None. Only messages that occur in both runs are compared.
     beside: tuple[str, ...] | None = None
 
 

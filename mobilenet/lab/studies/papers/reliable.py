@@ -1,11 +1,11 @@
 """Check the reliable broadcast paper's statements on its experiments.
 
 Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB. The experiments are: no faults; p_(n/2) crashes at 0
-          and at log2 n, for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1
-          random processes except p0 crash at whole times in [0, log2 n], with 32 replications. Further experiments
-          check statements without figures: p_(n/2) crashes at 0 and p0 broadcasts at 20, when all processes suspect
-          p_(n/2); only p0, or all other processes, suspect it wrongly; p0 suspects all processes. The available text
-          contains neither the values of the figures nor Table 1. So every sentence about them is checked instead
+          or at log2 n; p1 or p_(n-1) does so instead, for All-RB and DPath-RB only; p0 crashes when its last copy has
+          left; log2(n)-1 random processes except p0 crash at whole times in [0, log2 n], with 32 replications. Further
+          experiments check statements without figures: p_(n/2) crashes at 0 and p0 broadcasts at 20, when all processes
+          suspect p_(n/2); only p0, or all other processes, suspect it wrongly; p0 suspects all processes. The available
+          text contains neither the values of the figures nor Table 1. So every sentence about them is checked instead
           (reliable_statements.py).
 Units     Time units and messages.
 Errors    ScenarioError if a scenario is invalid.

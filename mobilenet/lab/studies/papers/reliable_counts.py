@@ -1,7 +1,7 @@
 """Count messages by sender and receiver, and record when crashes are noticed, for the reliable broadcast paper.
 
-Model     An observer sees each message that is handed to the network in a repeated run, which is otherwise identical.
-          Copies that never left are counted, as in `messages_KIND` of the metrics.
+Model     The run is repeated with an observer, which sees each message that is handed to the network and changes
+          nothing. Copies that never left are counted, as in `messages_KIND` of the metrics.
 Units     Messages and time units.
 Errors    ScenarioError if the scenario is invalid.
 Source    ours: docs/protocols/vcube.md

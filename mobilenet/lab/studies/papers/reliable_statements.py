@@ -3,8 +3,8 @@
 Model     A statement is a row of data/papers/jeanneau2017_reliable.csv with the sizes that it refers to. The function
           with the same name in this module returns comparisons of results of one size. The statement holds at a size if
           all these comparisons hold; without comparisons, it does not apply to this size. A size is checked only if it
-          was run, and so were the sizes with which it is compared. For "much", "slightly" or "considerably" without a
-          number, only the direction is checked.
+          was run, and if the sizes with which it is compared were run as well. For "much", "slightly" or "considerably"
+          without a number, only the direction is checked.
 Exact     "the same" and "no effect" have no tolerance. "similar" means a difference of at most a tenth, which this
           project chose.
 Units     Time units and messages.

@@ -1,4 +1,4 @@
-"""Measure what the figures of the causal paper show about single processes and messages, beyond the metrics.
+"""Measure quantities of single processes and messages that figures of the causal paper show but metrics do not.
 
 Model     dependencies: for each message, the number of sources from which its source has delivered something since its
           own last broadcast. This is the number of entries in its compressed vector clock besides the entry of the

@@ -1,8 +1,8 @@
 """Find the runs that a query covers: those of a study or of another folder, or a single run.
 
-Model     The runs of a study are those that are done, with configuration, replication and levels. In any other folder,
-          they are the run directories, ordered by name. In all views, the columns KEYS and one column for each factor
-          identify a run. A factor with the name of another column is renamed to `level of FACTOR`.
+Model     For a study, these are the finished runs, with their configuration, replication and levels. For any other
+          folder, these are the run directories, ordered by name. In all views, the columns KEYS and one column for each
+          factor identify a run. A factor with the name of another column is renamed to `level of FACTOR`.
 Errors    StudyError for a folder without runs. RunError for a damaged run.
 Source    ours: docs/guide/query.md
 """

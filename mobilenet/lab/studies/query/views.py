@@ -172,5 +172,5 @@ VIEWS = {
         _of_table("causes", "causes and effects", "record.causes"),
     )
 }
-RUNS = "runs"  # The view has one row for each run, and is created by runs.results().
+RUNS = "runs"  # This view has one row for each run; runs.results() creates it.
 NAMES = (RUNS, *VIEWS)

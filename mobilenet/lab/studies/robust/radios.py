@@ -145,9 +145,9 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts move in the same
-    area. The reference loss is shifted by less than a hundredth of a dB, because the rounded loss must change just
-    beyond `range_m`.
+    """Return a path loss whose reach equals the range of the disk to the centimetre, because hosts then move in the
+    same area. The reference loss is shifted by less than 0.01 dB, because the rounded loss must change just beyond
+    `range_m`.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)

@@ -136,7 +136,7 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """Return the study with another radio, which already includes the keys of `set` that concern a radio."""
+    """Return the study with another radio, which already reflects the keys of `set` that concern radios."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})

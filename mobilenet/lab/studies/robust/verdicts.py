@@ -76,7 +76,7 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
-        """Return the reason for each radio on which the favoured setting is not called better. `names` contains the
+        """Map each radio on which the favoured setting cannot be called better to the reason. `names` contains the
         names of the level and the baseline.
         """
         way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
@@ -98,8 +98,8 @@ class Claim:
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
 
     def verdict_in_full(self, names: tuple[str, str]) -> str:
-        """Return the verdict. If the favoured setting is not called better on some radios, name these radios and the
-        reasons. `names` contains the names of the level and the baseline.
+        """Return the verdict. If the favoured setting cannot be called better on every radio, name the exceptions and
+        the reasons. `names` contains the names of the level and the baseline.
         """
         radios: dict[str, list[str]] = {}
         for radio, reason in self.objections(names).items():

@@ -32,8 +32,8 @@ def radio_row(radio: Radio) -> tuple[str, ...]:
 
 
 def mac_sentence(plan: Plan) -> str | None:
-    """Return a sentence that names the radios whose MAC differs from the scenario, or None if there are no such radios.
-    Radios whose reception depends on the received power need the rates of 802.11.
+    """Return a sentence that names the radios whose MAC differs from the scenario's, or None if there are no such
+    radios. Radios whose reception depends on the received power need the rates of 802.11.
     """
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:

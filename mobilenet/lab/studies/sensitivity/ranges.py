@@ -2,7 +2,7 @@
 
 Model     `KEY=LOW:HIGH` stands for LEVELS evenly spaced values, which are whole if the key takes only whole numbers.
           `KEY=A|B` lists the values. Without a range, a choice or a flag takes all declared values, and a number ranges
-          from half to twice its present value, within the declared limits. The limits alone do not make a range,
+          from half to twice its current value, within the declared limits. The limits alone do not make a range,
           because they show what is possible (3 km), not what is plausible.
 Units     Values have the unit of their key.
 Errors    ScenarioError for a range that is invalid.
@@ -127,7 +127,7 @@ def _declared_range(key: str, scenario: Any, settings: Mapping[str, Any], where:
 def _declaration(
     key: str, scenario: Any, settings: Mapping[str, Any], where: str
 ) -> tuple[Any, tuple[float, float], Any]:
-    """Return the type, the limits and the present value of a key."""
+    """Return the type, the limits and the current value of a key."""
     group, _, name = key.rpartition(".")
     parent = settings.get(group, scenario)
     if group not in settings:

@@ -1,6 +1,6 @@
 """Perform Morris screening: choose the points to examine, and compute the effect of each key.
 
-Model     A trajectory begins at a random point of the grid and moves one key after another by half of the levels. Each
+Model     A trajectory starts at a random point of the grid and moves one key after another by half of the levels. Each
           step shows the elementary effect of one key: the change of the metric, scaled to the whole range of the key.
           The mean of the absolute effects over the trajectories, mu*, ranks the keys. mu is the mean of the signed
           effects. sigma is their spread, which is large if a key interacts with others or acts nonlinearly. Each point

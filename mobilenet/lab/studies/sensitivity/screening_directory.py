@@ -1,7 +1,7 @@
 """Read a finished screening from its directory, so that it can be repeated on another machine.
 
-Model     The command in sensitivity.parquet contains the question, and the directory the points and scenarios. The
-          points must be those of the trajectories that the command produces.
+Model     The question is read from the command in sensitivity.parquet, and the points and scenarios from the directory.
+          The points must be those of the trajectories that the command produces.
 Errors    StudyError for a directory that the recorded command does not produce. ScenarioError for invalid files in the
           directory.
 Source    ours: docs/guide/artefact.md

@@ -1,6 +1,6 @@
 """Perform a screening as a study, whose tables give the ranking.
 
-Model     The factor `point` has a level, which sets all keys, for each distinct point of the trajectories. So each
+Model     The factor `point` has one level for each distinct point of the trajectories. A level sets all keys. So each
           replication has the same random world at every point, and a killed screening resumes where it stopped. The
           seed determines the trajectories. sensitivity.csv contains the ranking by every metric.
 Errors    ScenarioError for an invalid question. StudyError for an unusable directory or Spark, or a missing metric or
@@ -48,7 +48,7 @@ class Question:
     """The question as the caller wrote it, before any check."""
 
     scenario: str | Path | Mapping[str, Any]
-    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH or KEY=A|B; one text may contain several keys, separated by commas
+    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH or KEY=A|B; one string may contain several keys, separated by commas
     metrics: tuple[str, ...] = (METRIC,)
     trajectories: int = 10
     replications: int = 3
@@ -58,12 +58,12 @@ class Question:
 
     @property
     def word_for_set(self) -> str:
-        """The caller's name of `set`, on the command line or in Python."""
+        """The name that the caller uses for `set`, on the command line or in Python."""
         return "--set" if self.option.startswith("--") else "overrides"
 
     @property
     def word_for_metric(self) -> str:
-        """The caller's name of `metrics`, on the command line or in Python."""
+        """The name that the caller uses for `metrics`, on the command line or in Python."""
         return "--metric" if self.option.startswith("--") else "metrics"
 
     @property
