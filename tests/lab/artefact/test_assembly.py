@@ -1,5 +1,5 @@
-"""Tests of the contents of archives, of studies that cannot be archived, and of identical bytes when an archive is made
-twice.
+"""Tests that archives have the right contents, that an archive made twice has identical bytes, and that some studies
+cannot be archived.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the comparison of results, which may be identical in every bit, equal as numbers, or different."""
+"""Tests of the comparison of results, which may be bitwise identical, numerically equal, or different."""
 
 from __future__ import annotations
 

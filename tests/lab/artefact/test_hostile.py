@@ -246,8 +246,8 @@ def test_bad_or_clashing_file_names_in_archives_are_rejected() -> None:
 
 
 def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> None:
-    """The plug-in would create a file if it ran. Only the missing permission prevents that, because its checksums are
-    correct.
+    """The plug-in would create a file if it ran. Its checksums are correct, so only the missing permission prevents it
+    from running.
     """
     make_gossip(tmp_path)
     files, mark = pack(tmp_path, "gossip", archive="right.zip"), tmp_path / "mark"

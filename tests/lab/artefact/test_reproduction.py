@@ -71,7 +71,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command in an empty folder below `place`, with an empty home directory and without the settings of this
-    environment. With `clone`, the command uses the package of that clone.
+    environment. If `clone` is given, the command uses the package in that clone.
     """
     (place / "home").mkdir(exist_ok=True)
     kept = {name: text for name, text in os.environ.items() if name in ("PATH", "JAVA_HOME", "LANG")}
@@ -92,7 +92,7 @@ def here(place: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def leaving_nothing(place: Path) -> Iterator[Path]:
-    """Yield an empty folder below `place`, and check afterwards that no files and no temporary folders remain."""
+    """Yield an empty folder below `place`, and check afterwards that no files or temporary folders remain."""
     for name in ("work", "temporary"):
         (place / name).mkdir(exist_ok=True)
     yield place / "work"

@@ -199,7 +199,7 @@ def test_a_forged_search_table_is_shown_as_plain_text(place: Path, tmp_path: Pat
 
 
 def test_levels_of_an_archived_search_cannot_refer_to_files(place: Path, tmp_path: Path) -> None:
-    """The check sets each level in the first configuration. It has verified the files of that configuration, but not
+    """The check applies each level to the first configuration. It has verified the files of that configuration, but not
     the files that a level names.
     """
     files = unzip(place / "x.zip")

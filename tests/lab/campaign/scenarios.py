@@ -32,8 +32,8 @@ from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
 WILD = 0.03  # Fraction of scenarios with many non-default keys. The verdict on such a scenario is often unknown.
-FEW = 0.015  # Fraction of the keys of a group that is drawn in all other scenarios.
-SHARES = (0.05, 0.1, 0.2)  # Possible fractions of the keys that are drawn in a scenario with many non-default keys.
+FEW = 0.015  # Fraction of the keys of each group that are drawn in all other scenarios.
+SHARES = (0.05, 0.1, 0.2)  # Possible fractions of the keys that are drawn in such a scenario.
 RADIO_SHARE = 0.02  # With more keys at an extreme value, no node would receive any frames.
 # An extreme value of any of these keys can silence a radio.
 LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")
@@ -45,7 +45,7 @@ WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # At 50 ms, a cell of six hosts would b
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
 GROUPS = {"mobile_causal": "MobileCausal", "tcp_flooding": "TcpFlooding"}
 GROUPS |= {name: parameters.__name__ for name, parameters in PARAMETERS.items()}
-REPAIR_SHARE = 0.15  # fraction of the repair keys that is drawn if messages are repaired
+REPAIR_SHARE = 0.15  # fraction of the repair keys that are drawn if messages are repaired
 Document = dict[str, Any]
 
 

@@ -80,8 +80,8 @@ class Values:
         return round(number) if schema["type"] == "integer" else number
 
     def _between(self, least: float, most: float, default: Any) -> float:
-        """Draw a number uniformly, because the range may contain negative numbers and therefore has no log-uniform
-        distribution.
+        """Draw a number uniformly. The range may contain negative numbers, so a log-uniform distribution is not
+        possible.
         """
         how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
         if how == "least":

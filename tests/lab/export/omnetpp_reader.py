@@ -49,7 +49,7 @@ class Item:
     attributes: dict[str, str] = field(default_factory=dict)
     fields: dict[str, float] = field(default_factory=dict)
     rows: list[tuple[Decimal, float]] = field(default_factory=list)
-    offsets: list[tuple[int, int]] = field(default_factory=list)  # begin and end of each row in the file
+    offsets: list[tuple[int, int]] = field(default_factory=list)  # start and end offset of each row in the file
 
 
 @dataclass

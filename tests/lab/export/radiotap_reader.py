@@ -1,7 +1,7 @@
 """A reader of radio captures that shares no code with their writer.
 
-Model     The file follows draft-ietf-opsawg-pcap, the radiotap header radiotap.org, the frame IEEE 802.11-2016 (9.2.4,
-          9.3.1.4, 9.3.2.1), and LLC/SNAP IEEE 802.2. The header of mobilenet follows docs/guide/radio-capture.md.
+Model     Files follow draft-ietf-opsawg-pcap and radiotap.org. Frames follow IEEE 802.11-2016 (9.2.4, 9.3.1.4, 9.3.2.1)
+          and LLC/SNAP of IEEE 802.2. The header of mobilenet follows docs/guide/radio-capture.md.
 """
 
 from __future__ import annotations

@@ -380,7 +380,7 @@ def test_the_dissector_accepts_frames_that_are_cut_off(most_bytes: int, make: Ma
 
 @pytest.mark.programs
 def test_filters_in_the_wireshark_guide_answer_their_questions(tmp_path: Path) -> None:
-    """The test runs the commands of the page in order, as a reader would."""
+    """The test runs the commands of the guide in order, as a reader would."""
     shutil.copytree(FIRST.parent, tmp_path / "scenarios")
     text = re.sub(r" \\\n\s+", " ", PAGE.read_text(encoding="utf-8"))
     answers: list[list[str]] = []

@@ -39,7 +39,7 @@ from mobilenet.scenario.yaml_reader import parse
 from .commands import Command
 
 MARK = "MOBILENET_KILLS"  # environment variable of all processes of a trial
-ENDS_WITHIN_S = 20.0  # the time after which processes that outlive the group, such as those of Spark, must have ended
+ENDS_WITHIN_S = 20.0  # Processes that outlive the group, such as those of Spark, must end within this time.
 LONGEST_S = 240.0
 ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up to three attempts.
 # The names of these files depend on how the runs are divided into tasks, which changes after an interruption.
@@ -148,7 +148,7 @@ def call(words: str, place: Path, moments: Path | None = None) -> Call:
 
 
 def processes_of(place: Path) -> list[int]:
-    """Return the living processes of a trial, except this one."""
+    """Return the processes of a trial that are still running, except this one."""
     mark, numbers = f"{MARK}={place}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

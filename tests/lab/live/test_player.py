@@ -53,7 +53,7 @@ def test_a_speed_change_takes_effect_at_the_current_time() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    # The second before the change was played at the earlier speed.
+    # The time before the change was played at the previous speed.
     assert after_s - before_s <= 4 * (took_s + PIECES_S)
 
 

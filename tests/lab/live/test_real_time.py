@@ -41,8 +41,7 @@ def desk() -> Iterator[Desk]:
 
 
 def across_the_crash(run: mobilenet.Run) -> bool:
-    """Return whether a message that h1 sent before its crash and one that it sent after the crash violate the order of
-    its messages.
+    """Return whether two messages of h1, one sent before its crash and one after it, were delivered in the wrong order.
 
     After a crash, the program numbers its messages from 0 again, so it does not preserve this order.
     """

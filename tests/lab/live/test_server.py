@@ -404,7 +404,7 @@ def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> N
         assert "error" not in replies[-1]
         errors = [reply["error"] for reply in replies if "error" in reply]
         assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
-        # There is at most one error for each second in which the thousand commands were handled.
+        # While the thousand commands are handled, at most one error is sent per second.
         assert len(errors) <= 3
         assert len(replies) - len(errors) <= 301
 

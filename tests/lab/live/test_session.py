@@ -299,7 +299,7 @@ def test_joining_or_leaving_twice_is_rejected(live: LiveSession, what: str, othe
     if what == "join":
         live.play(6)
         live.do("join", host="h3")
-    # At the first time, the change is only requested. At the second time, it has been executed.
+    # In the first iteration, the change has only been requested. In the second, it has been executed.
     for time_s in (live.now_s, 9):
         live.play(time_s)
         with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):

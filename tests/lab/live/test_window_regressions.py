@@ -130,7 +130,7 @@ def test_adding_a_host_next_to_another_one_selects_neither(served: Server) -> No
         page.until(f"{APP}.run.count === 7")
         page.until("document.querySelector('.mn-toast').textContent === 'The host is added.'")
         assert window.value(f"{APP}.selected") is None
-        window.choose(2)  # After the host has been added, a click selects again.
+        window.choose(2)  # After the host has been added, a click selects a host again.
 
 
 def test_interventions_have_distinguishable_marks(served: Server) -> None:

@@ -1,4 +1,4 @@
-"""Tests that programs choose the names of their messages, and that there is a counter for each name.
+"""Tests that programs can name their messages, and that each name has a separate counter.
 
 Source    ours: docs/guide/programs.md
 """

@@ -1,5 +1,5 @@
-"""Tests that compare tables with a slow aggregation of the same run directories, which computes them from the
-definitions with pandas.
+"""Tests that compare tables with a slow aggregation of the same run directories, which follows the definitions in
+pandas.
 """
 
 from __future__ import annotations

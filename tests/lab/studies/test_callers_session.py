@@ -22,7 +22,7 @@ from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
 
-# With these options, Java starts faster, because it does not spend time on compiling for long runs.
+# These options make Java start faster. Java then skips the optimisations that are useful only in long runs.
 OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}
 
 NOTEBOOK = f"""

@@ -1,4 +1,4 @@
-"""Tests of the names of levels. A level without a label is named by a few words."""
+"""Tests of the names of levels. A level without a label gets a name of a few words."""
 
 from __future__ import annotations
 

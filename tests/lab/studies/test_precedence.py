@@ -191,7 +191,7 @@ def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[flo
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
-    """Yield the verdict in words on a level whose value of the metric is clearly lower than that of the baseline."""
+    """Yield a verdict in words on a level whose value of the metric is clearly lower than that of the baseline."""
     values = {
         (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
         (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},

@@ -154,7 +154,7 @@ def test_a_study_reports_a_run_that_kills_its_process(tmp_path: Path) -> None:
 
 
 def test_a_study_reports_that_none_of_its_runs_succeeded(tmp_path: Path) -> None:
-    """The rule of the study asks for more replications, but the precision cannot be computed from empty tables."""
+    """The study's rule asks for more replications, but the tables are empty, so the precision cannot be computed."""
     rule = "replications: {min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}\n"
     file = gossip_study(tmp_path, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')", rule)
     result = run(file, tmp_path / "out", allow_code=True)

@@ -22,7 +22,7 @@ KEPT = "finished runs are kept; run the same command again to resume the study\n
 
 
 def of_session(session: int) -> list[int]:
-    """Return the living processes of a session of the operating system."""
+    """Return the running processes of a session of the operating system."""
     process_ids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -53,7 +53,7 @@ def test_exhaustive_search_counts_states_and_transitions(
     ("case", "check", "steps"),
     [
         (toy(DeliversCopies), "duplication", 3),  # The steps are broadcast, deliver, and deliver again.
-        # The steps are broadcast, crash and recover. The host then takes a second message for a new one.
+        # The steps are broadcast, crash and recover. The host then does not repeat its message.
         (toy(ForgetsInACrash, crashes=1), "delivery", 3),
         (toy(SendsOnce), "delivery", 1),
         # The violation appears in the extra broadcast that the search makes to complete a state.

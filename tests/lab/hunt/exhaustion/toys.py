@@ -106,7 +106,7 @@ class Station:
 
 
 class Repeats(Station):
-    """A station that repeats everything it has received to its cell, in any order."""
+    """A station that keeps sending everything it has received to its cell."""
 
     def __init__(self, port: Any, wired: Any, settings: Any, stations: int) -> None:
         super().__init__(port, wired, settings, stations)

@@ -71,7 +71,7 @@ def test_iperf3_reports_the_recorded_losses_and_throughput(tmp_path: Path) -> No
 
 
 def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
-    """Return the payload size of each iperf3 packet from this source, by the number of the packet."""
+    """Map the number of each iperf3 packet from this source to the size of its payload."""
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
     data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)

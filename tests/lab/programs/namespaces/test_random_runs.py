@@ -84,7 +84,7 @@ def _program(stream: random.Random, server: str, peer: str) -> str:
 
 
 def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dict[str, Any]]:
-    """Draw single interventions, and pairs in which the second intervention undoes the first."""
+    """Draw single interventions, and pairs whose second intervention undoes the first."""
     interventions: list[dict[str, Any]] = []
     for second in range(1, int(DURATION_S) - 1):
         at_s = second + stream.random() / 2

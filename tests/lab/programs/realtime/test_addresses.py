@@ -1,4 +1,4 @@
-"""Tests of the senders and destinations of datagrams. Programs send addresses to each other, and run as clients and
+"""Tests of the senders and destinations of datagrams. Programs pass on addresses to each other, and run as clients and
 servers with several sockets.
 
 Source    ours: docs/guide/real-time.md

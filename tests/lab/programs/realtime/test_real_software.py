@@ -30,7 +30,7 @@ CLIENTS = {
 @pytest.mark.long
 @pytest.mark.parametrize("server", SERVERS)
 def test_real_servers_answer_every_request_of_a_client(server: str, tmp_path: Path) -> None:
-    """Host 0 is the server and never sends first. The client uses a new port for each question."""
+    """Host 0 is the server and never sends first. The client uses a new port for each request."""
     client, question, answer = CLIENTS[server]
     if shutil.which(server, path=f"{os.environ['PATH']}:/usr/sbin") is None or shutil.which(client) is None:
         pytest.skip(f"{server} or {client} is not installed")

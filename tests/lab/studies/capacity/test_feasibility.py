@@ -32,7 +32,7 @@ def sloping(run_rows: list[Row], slopes: Iterable[float]) -> list[Row]:
 
 
 def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
-    """Judge the rows. `rare` is set to a large value, with which ten runs without a contradiction are enough."""
+    """Judge the rows. `rare` is so large that ten runs without a contradiction are enough."""
     return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
@@ -72,7 +72,7 @@ def at_least(limit: float) -> Judge:
         # If the mean is far from the limit, ten runs are enough.
         (TEN, rows(0.5), State.HOLDS, 10, True),
         (TEN, rows(2.0), State.FAILS, 10, True),
-        # Every requirement must hold, but a single failing requirement is enough to fail. In the third case, the runs
+        # A value is feasible if all requirements hold, and infeasible if one of them fails. In the third case, the runs
         # do not have the ratio.
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
@@ -228,7 +228,7 @@ def test_the_capacity_search_accounts_for_rare_long_runs(share: float) -> None:
 
 
 def test_rare_extremes_are_detected_behind_runs_over_the_limit() -> None:
-    """Most delays are 0.8 or 1.06. In 6 % of the runs, the delay is longer by 5, so the mean is about 1.2."""
+    """Most delays are 0.8 or 1.06. In 6 % of the runs, 5 is added to the delay, so the mean is about 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "farther", "0")

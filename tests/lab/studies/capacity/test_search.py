@@ -120,8 +120,8 @@ def test_the_next_search_value_follows_from_the_decisions(case: str) -> None:
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_can_reach(last: int, looks: int) -> None:
-    """Within the tolerance, the search may decide either way at any look. The number of values outside the tolerance
-    that it reaches never exceeds the number by which its error is divided.
+    """Within the tolerance, the search may decide either way at any look. It never reaches more values outside the
+    tolerance than the number by which its error is divided.
     """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):

@@ -1,4 +1,4 @@
-"""Tests of the answer of a search in sentences, tables and a figure. Each row of a table is about one requirement."""
+"""Tests of the result of a search in sentences, tables and a figure. Each row of a table is about one requirement."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_engineering_defaults_are_compared_on_the_same_numbers() -> None:
 
 
 def test_claims_from_the_mobile_paper_text_have_expected_answers() -> None:
-    """The claims cover the recovery after each outage and failing connections. Recovery is expected to fail only after
+    """The claims cover failing connections and the recovery after each outage. Recovery is expected to fail only after
     the longest outage, because the backlog still grows at 60 s.
     """
     claims = load("mobile_text").claims
@@ -123,7 +123,7 @@ def test_claims_of_the_causal_paper_have_documented_answers() -> None:
 
 
 def test_the_verdicts_of_a_paper_become_claim_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A claim that holds only in part fails. A paper is judged only once for each largest size."""
+    """A claim fails if it holds only in part. All claims about a paper with the same `largest` share one judgement."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 

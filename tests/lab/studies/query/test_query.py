@@ -1,5 +1,5 @@
-"""Tests of `mobilenet query`: views with and without Spark, the ten questions of the guide, file access, and rejected
-queries.
+"""Tests of `mobilenet query`: views with and without Spark, the ten questions of the guide, access to files, and
+rejected queries.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Return responses to three important keys. The effect of the first key is linear and that of the second quadratic,
-    and the third has an effect only in combination with the first. The noise has a skewed distribution.
+    """Return responses to three important keys. The first has a linear effect and the second a quadratic one. The third
+    has an effect only in combination with the first. The noise has a skewed distribution.
     """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
@@ -67,7 +67,7 @@ def test_screening_ranks_three_effective_keys_of_ten_first(noise: float) -> None
 
 
 def rejections(repetitions: int) -> int:
-    """Count the repetitions in which an unimportant key is found to have an effect."""
+    """Count the repetitions that report an effect of an unimportant key."""
     count = 0
     drawn = [trajectories(4, 10, seed) for seed in range(10)]
     for repetition in range(repetitions):
