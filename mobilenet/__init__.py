@@ -57,14 +57,14 @@ _MOVED = {  # old names of documented modules that have moved; they remain for o
 
 
 class _Moved:
-    """Finds a module by its old name, which becomes another name of the same module."""
+    """Imports a module by its old name, which becomes an alias of the module with the new name."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         known = ".".join(name.split(".")[:2]) in _MOVED
         return ModuleSpec(name, self, is_package=True) if known else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Create the module in the default way. exec_module replaces it at once."""
+        """Let Python create the module. exec_module replaces it at once."""
 
     def exec_module(self, module: ModuleType) -> None:
         room, *rest = module.__name__.removeprefix("mobilenet.").split(".")

@@ -1,7 +1,7 @@
 """Run a scenario, store the results in a directory, and open such a directory again.
 
-Model     All work takes place under a temporary name: the simulation, the verdict and the metrics, which are computed
-          from the record. A directory with its final name is complete.
+Model     The record, and the verdict and metrics that are computed from it, are written under a temporary name. A
+          directory that has its final name is therefore complete.
 Units     Simulated times and wall times are in seconds.
 Errors    ScenarioError for invalid input, RecordError for problems with the output, RunError for a directory that is
           not a run.
@@ -65,7 +65,7 @@ RUNS = Path("runs")
 
 
 class Run:
-    """A run directory, opened for reading. Tables are pandas frames, which are read on first use."""
+    """A run directory, opened for reading. Tables are pandas frames that are loaded on first use."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """The verdict on all properties together: valid, violated or unknown."""
+        """The overall verdict: valid, violated or unknown."""
         return overall(self.verdicts)
 
     @property
@@ -122,9 +122,9 @@ class Run:
 
     @cached_property
     def delays(self) -> pd.DataFrame:
-        """One row per delivery whose broadcast is recorded, in the order of the deliveries: message, node,
-        broadcast_ns, delivered_ns, delay_s. Deliveries of a host's own messages are included, as are deliveries outside
-        of the measurement period.
+        """One row per delivery whose broadcast is recorded, in order of delivery: message, node, broadcast_ns,
+        delivered_ns, delay_s. Deliveries of a host's own messages are included, as are deliveries outside the
+        measurement period.
         """
         import numpy as np
         import pandas as pd
@@ -228,11 +228,11 @@ def run(
     folder. `overrides` is `{"a.b": value}`, or a list of `a.b=value` as on the command line. `out` is a directory that
     does not exist yet. By default, it is a new directory in `folder` (for mobilenet.run, a temporary folder that exists
     until Python ends). `progress(simulated_s, duration_s)` is called about once per simulated second. `allow_code`
-    permits the code of plug-ins to run. With `keep_early_end`, if a plug-in's error ends the run, the record is kept in
+    permits the code of plug-ins to run. With `keep_early_end`, a run that is ended by a plug-in's error is kept in
     `out`, marked as ended early, and the error mentions it. If the process is killed, the record is kept in
     `NAME.partial`. With `replace`, an existing run directory `out` is replaced once the new one is complete.
     `real_time` is only for scenarios whose programs use UDP. With `check_simulator`, mobilenet also checks itself, and
-    raises SimulatorFault if it is wrong.
+    raises SimulatorFault if it finds a fault in itself.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -260,12 +260,12 @@ def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
     allow_code: bool, keep_early_end: bool, replace: bool, folder: Path,
 ) -> Run:  # fmt: skip
-    """Run a scenario whose code, if any, is allowed to run. The function `play` simulates it."""
+    """Run a scenario by calling `play`, and return its directory. Its code runs only with permission."""
     from mobilenet.by_kind import with_declared
     from mobilenet.simulation.plugin_code import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
-    loaded_files(loaded)  # report a file that cannot be copied, before the run begins
+    loaded_files(loaded)  # before the run begins, report a file that cannot be copied
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace, folder)
     if replace:
@@ -274,7 +274,7 @@ def _run(
     if is_replaced:
         _require_replaceable(directory)
     with run_directory(directory, is_replaced, keep_early_end) as partial:
-        own = own_metrics(loaded, allow_code)  # report an invalid name, before the run begins
+        own = own_metrics(loaded, allow_code)  # before the run begins, report an invalid name
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
         ended_by: EarlyEnd | None = None
@@ -380,7 +380,7 @@ def free_directory(stem: str, seed: int, replace: bool = False, folder: Path = R
 
 
 def manifest_of(scenario: AnyScenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
-    """Return manifest.json of a simulated scenario."""
+    """Return the content of manifest.json for a simulated scenario."""
     rest: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
     ended = outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent
     return {**manifest(*ended, wall_s, command), **rest, **outcome.facts}

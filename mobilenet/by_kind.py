@@ -1,5 +1,4 @@
-"""Choose the code that prepares a run, which differs between the two kinds of run. Each kind imports only the modules
-that it needs.
+"""Choose the code that prepares a run of either kind. Each kind imports only the modules that it needs.
 
 Errors    ScenarioError, in one line, if a plug-in lacks something that the scenario requires.
 Source    ours: docs/architecture.md
@@ -34,16 +33,14 @@ def _plugins(scenario: AnyScenario) -> Any:
 
 def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
     """Copy the declarations of the plug-in's class into the scenario, so that a run can be judged later without running
-    its code.
+    the plug-in.
     """
     filled_in: AnyScenario = _plugins(scenario).with_declared(scenario, allow_code)
     return filled_in
 
 
 def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario passes to its own code, as the code declares them. The result is indexed by
-    key.
-    """
+    """Return the settings of a scenario's custom code by key, validated as that code declares them."""
     settings: dict[str, Parameters] = _plugins(scenario).settings_of_code(scenario, allow_code)
     return settings
 
@@ -51,9 +48,7 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 def builder(
     scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
-    """Return a function that builds a run that is ready to begin. The arguments have the same meaning as in
-    api.simulate.
-    """
+    """Return a function that builds a run, ready to begin. The arguments have the same meaning as in api.simulate."""
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 
@@ -65,7 +60,7 @@ def builder(
 
 
 def new_checks(scenario: Any) -> Checks:
-    """Return the checks of mobilenet itself for this kind of run. They are imported only if they are used."""
+    """Return mobilenet's checks of itself for this kind of run. They are imported only if they are used."""
     from mobilenet.simulation.invariants.checks import ChecksOfHosts, ChecksOfProcesses
 
     return ChecksOfProcesses(scenario) if scenario.kind == "processes" else ChecksOfHosts()

@@ -35,7 +35,7 @@ BYTES_PER_ROW = 42  # the memory for each row while the record is judged
 BATCH_BYTES_PER_ROW = 30  # the disk space for each row during the run
 RECORD_BYTES_PER_ROW = 6
 LEAST_RECORD_BYTES = 15_000
-LONG_DRAIN_S = 300  # seconds of computing; a longer drain is worth a warning
+LONG_DRAIN_S = 300  # seconds of computing; a longer drain causes a warning
 UNKNOWN = "the running time of the custom code is unknown"
 
 
@@ -54,7 +54,7 @@ class Forecast(NamedTuple):
 
     @property
     def disk_mb(self) -> float:
-        """The largest disk space in use at any time during the run."""
+        """The peak disk usage during the run."""
         return (self.record_bytes + self.rows * BATCH_BYTES_PER_ROW) / 1e6
 
 
@@ -100,8 +100,8 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
 
 
 def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
-    """Return the estimated totals at the end of the run, and the ratio of its computing time to that of its
-    beginning.
+    """Return the estimated totals at the end of the run. Also return by which factor the whole run takes longer than
+    its beginning.
     """
     last, steady_s = marks[-1], scenario.steady_from_s
     if steady_s is None:
@@ -131,7 +131,7 @@ def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:
 
 def shortages(scenario: AnyScenario, foreseen: Forecast, folder: Path) -> Iterator[str]:
     """Yield a warning if the run may exceed the limits of events or memory, or the free disk space in `folder`. Also
-    warn about the drain if it may take minutes, and longer than the run itself.
+    warn if the drain may take minutes, and longer than the run itself.
     """
     if foreseen.events > (most := scenario.limits.max_events):
         yield f"limits.max_events: the run may end early, at {most:,} events; raise this limit"
@@ -155,7 +155,7 @@ def _size(mb: float) -> str:
 
 
 def _in_two_digits(events: float) -> int:
-    """Round to two digits, because the estimate is not more accurate."""
+    """Round to two significant digits, because the estimate is not more accurate."""
     return int(round(round(events), 2 - len(str(round(events)))))
 
 

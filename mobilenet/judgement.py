@@ -1,7 +1,7 @@
 """Judge and measure a run, including a plug-in's promises and metrics, when the run ends or later from its record.
 
 Model     verdict.json and metrics.json are computed from the record. If a user's metric raises an error or returns
-          something other than a number, the run does not end: the metric has no value, and `own_metrics_failed` of the
+          something other than a number, the run does not fail. The metric has no value, and `own_metrics_failed` of the
           manifest states the reason. If the function of a promise raises an error, the promise is unknown for that
           reason. `own_checks` of the manifest lists the promises, so that they are also reported where their code may
           not run.
@@ -110,8 +110,8 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """Return one row with mobilenet's metrics and the user's, and the reason, with file and line, for each of the
-    user's metrics that failed.
+    """Return one row with mobilenet's metrics and the user's metrics. Also return why each failed metric of the user
+    failed, with file and line.
     """
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
@@ -209,9 +209,8 @@ def read_warnings(directory: Path) -> list[str]:
 
 
 def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
-    """Return whether a metric of the file contradicts the metric that follows from the record. `is_ours` means that
-    this version wrote the file. Earlier versions lack newer metrics, and wrote 0 or null for metrics that a protocol
-    does not have.
+    """Return whether a stored metric contradicts the metric computed from the record. `is_ours` is true if this version
+    wrote the file. Earlier versions lack newer metrics, and wrote 0 or null for metrics that a protocol does not have.
     """
     if name not in stored:
         return is_ours

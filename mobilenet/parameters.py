@@ -20,10 +20,10 @@ CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and
 
 
 class ScenarioError(Exception):
-    """The input is wrong. The message has one line for each problem. The line states the location, the error and what
-    would be correct.
+    """The input is invalid. The message has one line for each problem, which states the location, the error and a
+    correction.
 
-    `is_input` is False if a time limit, and not the input, is the cause.
+    `is_input` is False if the cause is a time limit instead of the input.
     """
 
     is_input = True

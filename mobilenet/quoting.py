@@ -16,8 +16,8 @@ from pathlib import Path
 
 
 def spell_out(words: str) -> str:
-    """Spell out invisible characters of a text for readers. All kinds of spaces are kept, and bytes that are not text
-    (surrogates) are left to the output stream.
+    """Spell out invisible characters for readers. All kinds of spaces are kept. Surrogates, which represent bytes that
+    are not text, are left to the output stream.
     """
     if words.isprintable():
         return words
@@ -32,13 +32,13 @@ def _escape(code: int) -> str:
 
 
 def percentage(share: float) -> str:
-    """Write a share in percent, such as `88.4 %`. A share below 1 is never rounded up to 100 %."""
+    """Format a share as a percentage, such as `88.4 %`. A share below 1 is never rounded up to 100 %."""
     text = f"{100 * share:.3g}"
     return f"{text if text != '100' or share == 1 else 'just under 100'} %"
 
 
 def pluralize(number: int, what: str) -> str:
-    """Write a count with its noun, such as `1 run`, `2 runs`, `1,000 crashes` or `3 deliveries`. `what` is the
+    """Format a count with its noun, such as `1 run`, `2 runs`, `1,000 crashes` or `3 deliveries`. `what` is the
     singular.
     """
     if number == 1:
@@ -60,7 +60,7 @@ def there_are(count: int, what: str, letter: str = "") -> str:
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """Write `unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
+    """Return `unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
     close = get_close_matches(name, known, 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     return f"unknown {kind} {name!r}{meant}; the {kind}s are: {', '.join(known) or 'none'}"
@@ -72,7 +72,7 @@ def first_line(error: BaseException) -> str:
 
 
 def cut(words: str, longest: int) -> str:
-    """Shorten each line to at most `longest` characters, because a quoted text may be of any length. The beginning of a
+    """Shorten each line to at most `longest` characters, because quoted text may have any length. The beginning of a
     line, which names the location, and its end, which states the problem, are kept. Text that has been shortened before
     is not changed.
     """
@@ -96,12 +96,12 @@ def quote(path: Path) -> str:
 
 
 def as_file_name(words: str) -> str:
-    """Turn a text into a file name that does not need quoting in any shell. The result may be empty."""
+    """Turn a string into a file name that does not need quoting in any shell. The result may be empty."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in words)[:80].lstrip(".")
 
 
 def format_number(value: float | int | None) -> str:
-    """Write the value of a metric for readers, with commas for thousands as in the verdicts and on the map: 106,167."""
+    """Format the value of a metric for readers, with commas as thousands separators: 106,167."""
     if value is None:
         return "–"
     if isinstance(value, int):

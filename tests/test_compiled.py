@@ -208,8 +208,8 @@ def test_a_command_that_simulates_renews_the_compiled_modules(command: str, mend
 
 
 def test_modules_in_an_archive_use_a_matching_compiled_library(tmp_path: Path) -> None:
-    """Executors of Spark get the package as an archive. A library cannot be loaded from within an archive, so it has to
-    be unpacked.
+    """Spark's executors receive the package as an archive. A library cannot be loaded from within an archive, so it has
+    to be unpacked.
     """
     if not native.in_use():
         pytest.skip("nothing has been compiled")
@@ -220,7 +220,7 @@ def test_modules_in_an_archive_use_a_matching_compiled_library(tmp_path: Path) -
     )
     words = [sys.executable, "-P", "-c", look, str(archive)]
     environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
-    for _ in range(2):  # The second call finds the files that the first call has unpacked.
+    for _ in range(2):  # The second call finds the files that the first call unpacked.
         output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
         package, is_compiled, medium = output.split()
         assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")

@@ -164,7 +164,7 @@ def test_documented_commands_run_on_a_cluster(reader: Reader, monkeypatch: pytes
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_in_the_documents_run(name: str, reader: Reader) -> None:
-    """Only the last program of each document has to be complete."""
+    """Only the last program in each document must be complete."""
     reader.follow(name)
     code = re.findall(r"```python\n(.*?)```", text_of(name), re.DOTALL)[-1]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -253,8 +253,8 @@ def headings(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", ["docs/verdicts-and-metrics.md", "docs/run-directory.md", "docs/guide/maps.md"])
 def test_the_documents_define_pairs_for_both_radio_models(name: str) -> None:
-    """Where received power decides about reception, pairs are not limited to nodes in range, so the pages must not
-    define them that way.
+    """If reception depends on the received power, pairs are not limited to nodes in range. The pages must not claim
+    that they are.
     """
     assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
     assert "in silence" in OF_HOSTS.meaning("nodes_within_reach_per_frame")

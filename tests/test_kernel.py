@@ -302,7 +302,7 @@ def test_random_streams_with_different_names_are_independent() -> None:
 
 
 def test_a_stream_yields_the_same_draws_as_its_generator() -> None:
-    """The result does not depend on other streams that draw in between."""
+    """Draws from other streams in between do not change the result."""
     streams = [Stream(7, "mobility", f"h{host}") for host in range(5)]
     drawn = [[stream.random() for stream in streams] for _ in range(5 * BLOCK // 2)]
     for host, column in enumerate(zip(*drawn, strict=True)):

@@ -179,7 +179,7 @@ def test_a_run_killed_at_any_moment_leaves_a_readable_record(tmp_path: Path) -> 
         time.sleep(moments.uniform(0.1, 0.95) * took_s)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if name.exists():  # The run may have ended before it could be killed.
+        if name.exists():  # The run may have ended before the test could kill it.
             continue
         show = [sys.executable, "-m", "mobilenet", "show", str(name)]
         first = subprocess.run(show, capture_output=True, text=True, cwd=tmp_path)

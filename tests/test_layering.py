@@ -154,7 +154,7 @@ class Tree:
         folder = {name: name if name in stand_alone else self.package(name) for name in self.modules}
         graph: dict[str, set[str]] = {name: set() for name in folder.values()}
         for module, imported in self.imports.items():
-            if module != "mobilenet":  # The exports of the package root are defined in other modules.
+            if module != "mobilenet":  # Other modules define the exports of the package root.
                 graph[folder[module]] |= {folder[name] for name in imported & folder.keys()} - {folder[module]}
         return rings(graph)
 
@@ -182,7 +182,7 @@ def reach(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
 
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of names that can reach each other in the graph."""
+    """Return the groups of names that are reachable from each other in the graph."""
     behind = {name: reach(graph, name) for name in graph}
     groups = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
     return sorted(map(list, groups))

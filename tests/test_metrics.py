@@ -134,7 +134,7 @@ def test_crashes_and_leaves_are_not_handoff_interruptions(end: str) -> None:
         f"16 h0 {end}", "40 h0 deliver h1:3", "42 h0 deliver h1:4",
     ])  # fmt: skip
     assert row["handoffs"] == 2
-    # The interruption lasts from second 12 to 14. The time from 14 to 40 does not count.
+    # The interruption lasts from second 12 to second 14. The time from 14 to 40 s does not count.
     assert row["handoff_interruption_mean_s"] == 2.0
     # Consecutive deliveries are 2 s apart, also after second 40.
     assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)

@@ -1,6 +1,6 @@
 """Tests that recompute every metric of a run, slowly, from the rows of the run and the definition of the metric.
 
-The tests use nothing of mobilenet.metrics except its result. Sums are over whole numbers of nanoseconds, and each
+The tests use only the results of mobilenet.metrics, not its code. Sums are over whole numbers of nanoseconds, and each
 question reads all rows again. Pairs are counted in the table of frames, whereas mobilenet.metrics reads running totals.
 The tests read complete runs from disk. They also use damaged records and generated traces, with rows that a real run
 never has, such as two broadcasts of the same message.
@@ -74,7 +74,7 @@ def rows_of(columns: dict[str, list[Any]]) -> Rows:
 
 
 class Slow:
-    """Holds the rows of a run and answers questions about them slowly, by reading all rows again."""
+    """Holds the rows of a run, and reads all of them again to answer each question."""
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ DECIDE = ("by_kind.py", "record/kinds.py", "scenario/loader.py", "scenario/plans
 
 def stays(scenario: str, place: Path) -> list[str]:
     """Return the modules that a run enters until its verdict. Successive calls within a module count as one entry."""
-    # The calls of a run also depend on the depth and contents of its folder, so both runs get a similar folder.
+    # The calls of a run also depend on the depth and contents of its folder, so both runs use similar folders.
     for name in ("first", "second"):
         (place / name).mkdir(parents=True)
     words = [ROOT / "scenarios" / scenario, str(LEAST_SHARE), "first/run", "second/run"]

@@ -112,7 +112,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Check after the test that it has run none of the planted modules."""
+    """After the test, check that none of the planted modules has run."""
     yield
     if "place" in request.fixturenames:
         assert not is_marked(request.getfixturevalue("place"))

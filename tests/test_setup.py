@@ -90,7 +90,7 @@ def test_an_incomplete_environment_is_recognized(
         stamp.write_text(text)
         assert make.stamp() == {}
     stamp.write_text(json.dumps(make.made_of()))
-    assert make.stamp() == {}  # The Python of this stamp does not exist any more.
+    assert make.stamp() == {}  # The Python of this stamp no longer exists.
     python.symlink_to(sys.executable)
     assert make.stamp() == make.made_of()
 

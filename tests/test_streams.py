@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-# Code that creates a stream passes a seed.
+# Any code that creates a stream passes a seed.
 MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"
 CALL = re.compile(MADE + r",\s*(f?)\"([^\"]+)\"")
 ANY_CALL = re.compile(MADE)

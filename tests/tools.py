@@ -42,9 +42,7 @@ def editing(path: Path) -> Iterator[Any]:
 
 
 def between_marks(page: str, begin: str, end: str, text: str) -> str:
-    """Replace the text between two marks of the page. Raise ValueError unless the page contains each mark exactly
-    once.
-    """
+    """Replace the text between two marks of the page. Raise ValueError unless each mark occurs exactly once."""
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"expected {begin} and {end} once")
     before, _, rest = page.partition(begin)

@@ -57,7 +57,7 @@ def chosen_anchor(origin: str | None, offset: str | None) -> Any:
 
 
 def anchor_of(origin: str | None, offset: str | None, recorded: Any, sites: Any) -> Any:
-    """Return the position of (0, 0) that an option specifies, or otherwise the one from the files."""
+    """Return the position of (0, 0) that an option specifies, or else the position from the files."""
     if (chosen := chosen_anchor(origin, offset)) is not None:
         return chosen
     if sites is not None and sites.lonlat != recorded.lonlat:

@@ -99,7 +99,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
 
 
 def _command(file: Path, out: Path | None, seed: int | None, allow_code: bool, quick: bool) -> str:
-    """Return the command that answers the claims of a file, or resumes an interrupted test."""
+    """Return the command that tests the claims in a file, or resumes an interrupted test."""
     words = ["mobilenet claims", quote(file), *(["--quick"] if quick else [])]
     words += [] if out is None else ["--out", quote(out)]
     words += [] if seed is None else ["--seed", str(seed)]

@@ -34,18 +34,18 @@ from mobilenet import __version__
 from mobilenet.quoting import cut, spell_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SAME_REQUEST_S = 1.0  # a second signal within this time (timeout(1) sends two) does not disturb the clean-up
+SAME_REQUEST_S = 1.0  # a second signal within this time (timeout(1) sends two) does not interrupt the clean-up
 AGAIN_S = 0.5  # the interval at which Stopped is raised again if its exception was lost
-GROUP_S = 0.3  # a signal reaches all processes of a group within this time
+GROUP_S = 0.3  # within this time, a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
-LEAST_BYTES = 400_000_000  # the memory that the libraries need, before the simulation begins
+LEAST_BYTES = 400_000_000  # the memory that the libraries need before the simulation begins
 EXTRAS = {  # library -> the extra that installs it, for optional libraries
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # the maximum length of an error message, in characters
 WIDEST = 10_000  # the maximum width of a table, in columns
-# Thresholds of the garbage collector. They are high because imported modules are not garbage.
+# Thresholds of the garbage collector. They are high because imported modules never become garbage.
 SELDOM = (100_000, 20, 20)
 WORDINGS = {  # regular expressions for typer's messages, and their replacements
     "Value error, ": "",
@@ -74,12 +74,12 @@ class Stopped(KeyboardInterrupt):
 # a finalizer.
 _stop_signals: list[str] = []
 _hush: list[bool] = []  # whether the current command prints only essential output, because of --quiet or --json
-_brief: list[bool] = []  # whether essential output is requested by --quiet, and not by --json
+_brief: list[bool] = []  # whether --quiet, and not --json, limits the output
 
 
 class Group(TyperGroup):
-    """The group of all commands, which the help text lists in panels. Report an invalid command line in one line, with
-    exit code 2.
+    """The group of all commands, which the help text lists in panels. An invalid command line is reported in one line,
+    with exit code 2.
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -135,7 +135,7 @@ def _usage_problem(error: typer.TyperException) -> str:
 def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = False) -> Iterator[None]:
     """Turn every failure into one line and an exit code. `quiet`: print only problems and the conclusion of the
     command. `as_json`: print only JSON. `reads`: the input directories of the command. Damage in these directories is
-    reported as bad input, and not as an internal error.
+    reported as bad input, not as an internal error.
     """
     from mobilenet.parameters import ScenarioError
     from mobilenet.record.reader import RunError
@@ -209,7 +209,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """Return whether a library could not be loaded because memory ran out. numpy reports this as a different error."""
+    """Return whether memory ran out while a library was loaded. numpy reports this as a different error."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -237,7 +237,7 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 def was_stopped() -> bool:
     """Return whether a signal has asked the command to stop. Wait briefly first, because a signal to the process group
-    may reach other processes earlier.
+    may have reached other processes earlier.
     """
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)

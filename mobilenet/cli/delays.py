@@ -108,7 +108,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """Print the cells or receivers with the largest mean delays. `place` is the index of their name in the keys of
+    """Print the cells or receivers with the largest mean delays. `place` is the index of the name in each key of
     `shares_of`.
     """
     from mobilenet.why.shares import add
@@ -138,8 +138,8 @@ def _print_longest(stories: Stories, late: Sequence[Delivery]) -> None:
 
 
 def mostly(stories: Stories, one: Delivery) -> str:
-    """Return the largest part of a delay, and the last message that blocked the delivery if such messages caused more
-    than half of the delay.
+    """Return the largest part of a delay. If waiting behind other messages caused more than half of the delay, also
+    return the last of these messages.
     """
     from mobilenet.why.shares import shares
 
@@ -304,7 +304,7 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 def _by_message(
     stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
-    """Return the change of delay for each message, named as in the second run."""
+    """Return the change of delay for each message. The names are those in the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)

@@ -129,7 +129,7 @@ def _print_archive(file: Path, as_json: bool) -> bool:
 
 
 def _around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run, study or folder of answers that contains `file` (or is `file` itself), and its
+    """Return the innermost run, study or results of claims that contain `file` (or are `file` itself), with their
     inputs.
     """
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
@@ -176,8 +176,8 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    """Return the command that made a directory, with --allow-code if it was needed, as recorded in the directory's
-    files. For experiments of claims, this is the command that tests the claims.
+    """Return the command that made a directory, as recorded in its files, with --allow-code if necessary. For
+    experiments of claims, return the command that tests the claims.
     """
     from mobilenet.record.provenance import read_provenance
 

@@ -9,7 +9,7 @@ from mobilenet.cli.console import print_table, say
 from mobilenet.quoting import pluralize
 
 MOST_LISTED = 5
-# format -> the kind of entry that is skipped, and what is missing from it
+# format -> the kind of entry that is skipped, and what such an entry lacks
 SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}
 
 

@@ -63,9 +63,7 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 
 
 def _handoffs_begun(run: Path) -> int:
-    """Return the number of station changes that began in the measurement period and were not superseded by a later
-    one.
-    """
+    """Return how many station changes began in the measurement period and were not superseded by a later one."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.record.reader import read_coded
 
@@ -73,7 +71,9 @@ def _handoffs_begun(run: Path) -> int:
 
 
 def interrupting_handoffs(run: Path) -> list[Interruption]:
-    """Return the confirmed handoffs that interrupt deliveries in the measurement period, as the metric counts them."""
+    """Return the confirmed handoffs that interrupt deliveries in the measurement period, with the same rules as the
+    metric.
+    """
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
     from mobilenet.record.reader import read_coded

@@ -25,7 +25,7 @@ from pydantic_core import PydanticUndefined
 from mobilenet.parameters import KeyNotes, Within
 from mobilenet.scenario.yaml_writer import inline
 
-UNITS = {  # the last part of a key's name -> its unit
+UNITS = {  # last part of a key's name -> unit
     "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB",
     "frames": "frames",
     "segments": "segments", "share": "share",

@@ -202,8 +202,8 @@ def report(
 
 
 def _is_study_with_tables(directory: Path) -> bool:
-    """Return whether the directory is a study, and print a note if some of its tables are missing. Raise RunError if it
-    is neither a study nor a run.
+    """Return whether the directory is a study. If some of its tables are missing, print a note. Raise RunError if it is
+    neither a study nor a run.
     """
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is not a terminal
-RECENT_S = 30.0  # the remaining time is estimated from the speed during this last period, as in rich
+RECENT_S = 30.0  # the remaining time is estimated from the speed in this last period, as in rich
 LOOK_S = 0.2
 LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
@@ -124,9 +124,9 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
 
 def _describing() -> Callable[[Standing], str]:
     """Return a function that describes the state of a study. It estimates the remaining time from the speed since the
-    current work began, for example since claims continued with their schedules.
+    current work began, for example the schedules of claims.
     """
-    first: list[tuple[float, int]] = []  # when the current work began, and how many runs had ended before that
+    first: list[tuple[float, int]] = []  # when the current work began, and the number of runs that had ended before
     last: list[tuple[int, int]] = []
 
     def describe(standing: Standing) -> str:

@@ -150,7 +150,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 
 def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
-    """Return the table row of an effect. Each metric in `changed` adds a value and its interval to the row."""
+    """Return the table row of an effect, with a value and its interval for each metric in `changed`."""
     from mobilenet.lab.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
@@ -178,8 +178,8 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """Return warnings, and one line for each comparison. If a line is too long, return a short form with the delivery
-    ratio instead.
+    """Return warnings, and one line for each comparison. Replace a line that is too long with a short form that
+    contains the delivery ratio.
     """
     from mobilenet.lab.studies.sentences import sentence
 
@@ -208,8 +208,8 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 
 def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. Also repeat a fraction `share` of
-    the runs, evenly spaced.
+    """Judge each run of a study again from its record, and return the worst verdict. Repeat a fraction `share` of the
+    runs, at even intervals.
     """
     from mobilenet.cli.record_check import judge_recorded
     from mobilenet.lab.studies import StudyError

@@ -130,7 +130,7 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
 
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
-    """Run and judge the schedules, print all that are not valid, and exit."""
+    """Run and judge the schedules, print those that are not valid, and exit."""
     from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, Result, again, run_campaign
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in
 

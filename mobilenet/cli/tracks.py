@@ -160,7 +160,7 @@ def _require_new(*targets: Path | None) -> None:
 
 
 def _write_sites(target: Path, near: Any) -> None:
-    """Write the stations that a host is in range of at some time."""
+    """Write the stations that have a host within range at some time."""
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, near.as_table())
@@ -182,7 +182,7 @@ def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
 
 
 def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
-    """Return the options for reading tracks that are not at their default values."""
+    """Return the options for reading tracks whose values differ from the defaults."""
     from mobilenet.world.tracks import read
 
     chosen = {

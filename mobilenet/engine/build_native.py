@@ -73,8 +73,8 @@ def obstacle() -> str | None:
 
 
 def make() -> str | None:
-    """Compile the current source. Return an error message in one line, or None. Older compiled modules are removed once
-    the new ones exist.
+    """Compile the current source, and then remove older compiled modules. Return None, or an error message in one
+    line.
     """
     target = folder()
     report = target.with_suffix(".failed")
@@ -111,8 +111,8 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is needed and possible. With `tries_again`, also compile after an earlier failure, and report
-    what is missing.
+    """Compile if necessary and possible. With `tries_again`, also compile after an earlier failure, and report what is
+    missing.
     """
     target = folder()
     if target.is_dir():

@@ -2,9 +2,9 @@
 
 Model     A pending event is a plain callable. The heap contains the events of the current time bucket. Later events
           wait in an unsorted list for their bucket, so that the heap stays short and in the cache even with many
-          timers. An entry consists of a key and a callable. The key is one number, which combines the time since the
-          bucket began, the priority and the sequence number, which counts scheduled events: with thousands of nodes,
-          entries are read from memory, and a tuple with one number is read faster than a tuple with three.
+          timers. An entry consists of a key and a callable. The key is one number that combines the time since the
+          bucket began, the priority and the sequence number of the event. With thousands of nodes, entries are read
+          from memory, and a tuple with one number is read faster than a tuple with three.
 Ties      Events at the same time are ordered by priority, and then by the order in which they were scheduled.
 Units     Times are integer nanoseconds.
 Errors    `at` raises ValueError for a time in the past. `run_until` checks every million events whether the run makes
@@ -19,8 +19,8 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-NORMAL: Final = 1  # the priority of all events of simpy that are not urgent
-LOOK_EVERY: Final = 1_000_000  # events between two checks whether time advances
+NORMAL: Final = 1  # priority of all simpy events that are not urgent
+LOOK_EVERY: Final = 1_000_000  # number of events between two checks that time advances
 BUCKET_BITS: Final = 18  # a bucket lasts 2^18 ns, a quarter of a millisecond
 PRIORITY_BITS: Final = 2  # priorities range from -1, which simpy uses for the end of a run, to 2
 SEQUENCE_BITS: Final = 40  # all three add up to 60 bits, that is, two 30-bit digits of a Python integer
@@ -60,7 +60,7 @@ class Calendar:
         self._sequence = -1  # the last sequence number that was used
         self._until = -1  # the end of the current call of run_until
         self._horizon = 0  # the heap contains exactly the events before this time
-        self._base = 0  # beginning of the current bucket; keys in the heap count from here
+        self._base = 0  # start of the current bucket; keys in the heap are relative to it
         self._heap: list[Entry] = []
         self._later: dict[int, list[Entry]] = {}  # all other events, by bucket
         self._buckets: list[int] = []  # the numbers of the buckets in `_later`, as a heap
@@ -168,5 +168,5 @@ class Calendar:
 
 
 def _key(since_ns: int, priority: int, sequence: int) -> int:
-    """Return a key that is lower for an earlier event. The key of a time before the bucket is negative."""
+    """Return the key of an event. Earlier events have lower keys, and those before the bucket negative ones."""
     return (since_ns << _TIME_SHIFT) + ((priority + 1) << SEQUENCE_BITS) + sequence

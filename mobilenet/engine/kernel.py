@@ -25,7 +25,7 @@ from simpy.events import NORMAL, Event, EventPriority
 from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.event_queue import Action, Calendar
 
-Process = Generator[Event, Any, None]  # a simpy process that has not begun
+Process = Generator[Event, Any, None]  # a simpy process that has not been started
 
 
 class Kernel(simpy.Environment):
@@ -61,8 +61,8 @@ class Kernel(simpy.Environment):
         return event
 
     def start(self, generator: Process) -> None:
-        """Begin a process, and run it at once until its first `yield`. By contrast, `process()` begins a process with
-        an event, that is, after the rest of the current callback.
+        """Start a process, and run it at once until its first `yield`. By contrast, `process()` starts a process by an
+        event, that is, only after the current callback has returned.
         """
         first = next(generator, None)
         if first is not None:
@@ -149,7 +149,7 @@ class Seconds(simpy.Environment):
 
 
 class _Handling:
-    """Processes a simpy event that is due, as Environment.step() does, but without the queue."""
+    """Processes a simpy event that is due. Unlike Environment.step(), it does not use the queue."""
 
     __slots__ = ("_event", "_kernel")
 

@@ -1,4 +1,4 @@
-"""Random draws that belong to pairs of numbers, so that their values do not depend on the order of queries.
+"""Random draws for pairs of numbers. The values are independent of the order of queries.
 
 Model     A draw is a hash of (key, a, b), where the key is derived from the scenario's seed in the same way as the key
           of a stream. Such draws decide what happens to a frame at a receiver. If a node that is too far away is

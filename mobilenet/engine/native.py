@@ -4,8 +4,8 @@ Model     mypyc compiles MODULES without changes, so that there is one source wi
           in `mobilenet/__compiled__/DIGEST`. The digest covers the source of MODULES and of the modules of this package
           whose types they import, the Python version and the machine. An edited module is interpreted until it is
           compiled again, unless the edit affects only comments, docstrings and layout: then its syntax tree is the one
-          that was compiled. Trees are compared once for each digest. If they are equal, a link next to the compiled
-          modules records this, and otherwise an empty file DIGEST.differs does. Modules that cannot be loaded are
+          that was compiled. Trees are compared once for each digest. A link next to the compiled modules records that
+          they are equal, or an empty file DIGEST.differs that they are not. Modules that cannot be loaded are
           interpreted too. Protocols are never compiled: users change, subclass and break them.
 Switch    With MOBILENET_COMPILED=0 in the environment, everything is interpreted.
 Built by  build_native.py
@@ -126,8 +126,8 @@ def _tree(source: bytes) -> bytes:
 
 
 def _same_code(place: Path) -> Path | None:
-    """Return the folder of modules that were compiled from the same syntax trees, or None. A link at `place` then leads
-    to this folder.
+    """Return the folder of modules that were compiled from the same syntax trees, or None. Create a link to this folder
+    at `place`.
     """
     differs = place.with_suffix(".differs")
     if differs.exists():

@@ -20,7 +20,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-BLOCK = 64  # the number of draws that are fetched together
+BLOCK = 64  # number of draws that are fetched together
 
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)

@@ -1,4 +1,4 @@
-"""Temporary folders: each one lasts as long as a block, and the next process removes the folders of killed processes.
+"""Temporary folders that exist during a `with` block. The next process removes the folders of killed processes.
 
 Model     A folder receives the suffix .scratch once its process holds a lock on it, and a lock ends with its process. A
           folder that has the suffix but is not locked is therefore abandoned.
@@ -31,7 +31,7 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
     folder = bare.with_name(bare.name + SUFFIX)
     try:
         os.rename(bare, folder)
-        inner = folder / "files"  # a separate folder, because its users may lock it
+        inner = folder / "files"  # a separate folder, because the code in the block may lock it
         inner.mkdir()
         yield inner
     finally:

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 
 class TooLong(BaseException):
-    """The step lasts too long. This is not an Exception, so that users' code is unlikely to catch it."""
+    """A step of users' code lasts too long. This is not an Exception, so that users' code is unlikely to catch it."""
 
 
 class WallLimit:

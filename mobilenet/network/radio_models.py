@@ -12,6 +12,6 @@ from mobilenet.network.wireless import WirelessParameters
 
 
 def model_of(wireless: WirelessParameters) -> RadioModel:
-    """Return the model of reception for these keys. The code of a model is in the folder that has its name."""
+    """Return the model of reception for these keys. A model's code is in the folder of the same name."""
     model: RadioModel = import_module(f"mobilenet.network.radio.{wireless.model}.model").Model(wireless)
     return model

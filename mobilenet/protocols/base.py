@@ -88,7 +88,7 @@ class _Base:
         return not self._waiting
 
     def on_end(self) -> None:
-        """Handle the end of this node's life: it has crashed, or it has been removed for good."""
+        """Handle the end of this node's life: it has crashed, or has been removed permanently."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...

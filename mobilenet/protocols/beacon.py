@@ -139,7 +139,7 @@ class BeaconStation(Beaconing):
 
 
 class BeaconLoad(Declaration):
-    """A protocol that only puts load on the radio. It delivers no messages and makes no promises."""
+    """A protocol that only puts load on the radio. It does not deliver messages or make promises."""
 
     name = "beacon"
     host, station, stable, parameters = BeaconHost, BeaconStation, BeaconMember, BeaconParameters

@@ -79,7 +79,7 @@ class RelayHost:
         self._again = port.timer(self._announce)
 
     def send(self, to: int, data: bytes) -> int:
-        """Send a datagram, even if the host is in no cell at the moment. Return the datagram's number."""
+        """Send a datagram, even if the host is not in a cell at the moment. Return the datagram's number."""
         number = self.memory.datagrams
         self.memory.datagrams += 1
         if self._cell is not None:
@@ -118,7 +118,7 @@ class RelayHost:
         return True
 
     def co_broadcast(self, body: Any) -> None:
-        """Return None, which refuses: with this protocol, only programs send messages."""
+        """Refuse by returning None: with this protocol, only programs send messages."""
 
     def on_recover(self) -> None: ...
     def is_out(self) -> bool:
@@ -135,7 +135,7 @@ class RelayHost:
 
 
 class RelayStation:
-    """A station that knows the latest visit of every host it has heard of, and the station of that visit."""
+    """A station that remembers the latest visit of every host it has heard of, and the station of that visit."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 

@@ -3,7 +3,7 @@
 Model     a declaration is a class with these attributes and no state. The scenario, the network and the fuzzer know a
           protocol only through its declaration; the verifier reads what the scenario derived from it. Built-in
           declarations are listed in scenario/protocol_catalogue.py. A plug-in is a class in the user's own file. It may
-          set the attributes marked `plug-ins`, and those that it leaves out have the defaults below. All its other
+          set the attributes whose comments say so. Those that it leaves out have the defaults below. All its other
           attributes are ignored, so that verifying or estimating a run never executes its code
 Units     seconds, as the names show
 Source    ours: docs/guide/plug-ins.md
@@ -29,29 +29,29 @@ class Declaration:
     """
 
     name: ClassVar[str] = ""
-    host: ClassVar[type]  # plug-ins
-    station: ClassVar[type]  # plug-ins
-    stable: ClassVar[type] = BaseStable  # plug-ins
+    host: ClassVar[type]  # plug-ins set this
+    station: ClassVar[type]  # plug-ins set this
+    stable: ClassVar[type] = BaseStable  # plug-ins may set this
     parameters: ClassVar[type]
 
     # --- what it promises
-    # The promise that the verifier checks. None: it checks only the record, conservation and whether the run settles.
-    # plug-ins, except None
+    # The promise that the verifier checks. With None, it checks only the record, conservation and whether the run
+    # settles. Plug-ins may set this, but not to None.
     promises: ClassVar[Promise | None] = "causal"
-    # Whether every member receives every message. None: only if the protocol is causal. plug-ins
+    # Whether every member receives every message. With None, only if the protocol is causal. Plug-ins may set this.
     delivers_to_all: ClassVar[bool | None] = None
     # Whether hosts may have a gap at any time, instead of only after a station gave up on them.
     loses_at_any_time: ClassVar[bool] = False
     # Additional promises: functions marked with `promise` or, for a built-in protocol, the module that contains CHECKS.
-    # plug-ins
+    # Plug-ins may set this.
     checks: ClassVar[tuple[Callable[..., Any], ...] | str] = ()
 
     # --- what it needs
-    # "connections": the protocol uses TCP over the radio and between stations. plug-ins
+    # With "connections", the protocol uses TCP over the radio and between stations. Plug-ins may set this.
     needs: ClassVar[tuple[Need, ...]] = ()
-    # How long a node waits for others before it retries, apart from TCP's timeouts. plug-ins
+    # How long a node waits for others before it retries, apart from TCP's timeouts. Plug-ins may set this.
     tries_again_within_s: ClassVar[float] = 10.0
-    listens: ClassVar[bool] = True  # False: the network never calls on_receive. plug-ins
+    listens: ClassVar[bool] = True  # if False, the network never calls on_receive; plug-ins may set this
 
     # --- what is known of its trace
     # The buffers that are measured at each host and station, and that are empty when a run has settled. Plug-ins set
@@ -81,9 +81,8 @@ class Declaration:
 
     @staticmethod
     def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
-        """Return how long a node may wait for others before it retries, or None if this is unknown. With None, a run
-        that is still busy at its deadline is not called a violation for that reason. `frame_s` is the air time of a
-        message.
+        """Return how long a node may wait for others before it retries, or None if this is unknown. With None, a run is
+        not a violation just because it is still busy at its deadline. `frame_s` is the air time of a message.
         """
         return None
 
@@ -99,8 +98,8 @@ class Declaration:
     def expiry_s(p: Any) -> float | None:
         """Return the silence after which a station gives up on a host, or None if it never does.
 
-        plug-ins: if this is not None, the network watches for silent hosts. The value does not determine which messages
-        the hosts of the plug-in may miss.
+        Plug-ins may define this. If it is not None, the network watches for silent hosts. The value does not determine
+        which messages the hosts of the plug-in may miss.
         """
         return None
 
@@ -113,14 +112,12 @@ class Declaration:
 
     @staticmethod
     def frames_per_broadcast(p: Any, hosts: int, stations: int) -> float:
-        """Return how many frames carry the first copies of one message. The estimate of a run's size uses this
-        number.
-        """
+        """Return how many frames carry the first copies of one message. It is used to estimate the size of a run."""
         return 1 + stations
 
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
-        """Return how many frames per second are sent even if no host broadcasts. A few for each node do not count."""
+        """Estimate how many frames per second are sent without broadcasts. A few frames of each node do not matter."""
         return 0.0
 
     @staticmethod
@@ -146,6 +143,6 @@ def fill_in(plugin: type) -> type[Declaration]:
 
 
 def declare(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
-    """Return a declaration with only these constructors, for tests of a protocol or of a modified one."""
+    """Return a declaration with only these constructors, for tests of a protocol or of a modified version."""
     parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
     return type("Declared", (Declaration,), parties)

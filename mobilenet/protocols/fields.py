@@ -28,7 +28,7 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A field whose value is the number of payload bytes. The simulator never looks into the payload."""
+    """A field whose value is the number of payload bytes. The simulator never inspects the payload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "c
 REAL_TIME = ("datagrams", "ip")  # protocols that carry the traffic of programs
 DEFAULT = ON_THE_RADIO[0]
 SELECTIVE = "mobile_causal_selective"  # the name of the default protocol with `repair: selective` in swarms
-# The lines that apply when a host changes its cell.
+# The lines of the paper that apply when a host enters another cell.
 RULE_OF_A_NEW_SESSION = {DEFAULT: "Wilhelm, Arantes, Sens (2020), Algorithm 1, lines 6-9"}
 
 

@@ -1,8 +1,8 @@
 """A relay of IP packets between hosts and stations: the datagram relay (datagram_relay.py) with group addresses.
 
-Model     a packet for one node travels as a datagram does. A packet for a group goes up to the sender's station in a
-          frame that the MAC acknowledges. The station broadcasts it in its cell without acknowledgement, and all other
-          stations do the same if the group is `all`. With `forward`, a station keeps a packet that the MAC gave up
+Model     a packet for one node travels like a datagram. A packet for a group goes up to the sender's station in a frame
+          that the MAC acknowledges. The station broadcasts it in its cell without acknowledgement, and all other
+          stations do the same if the group is `all`. With `forward`, a station keeps a packet that the MAC gave up on
           because its host had left. It forwards the packet when it learns where the host is now, within `FORWARD_NS`.
           If only the acknowledgement was lost, the host receives the packet twice and drops the copy. A handoff
           lasts from a host's change of cell to the answer of its new station. Wires and stations add no bytes:
@@ -75,7 +75,7 @@ class PacketHost(RelayHost):
         self._is_forwarding = forward
 
     def send(self, to: str, data: bytes) -> int:  # type: ignore[override]
-        """Send a packet, even if the host is in no cell at the moment. Return the packet's number."""
+        """Send a packet, even if the host is not in a cell at the moment. Return the packet's number."""
         number = self.memory.datagrams
         self.memory.datagrams += 1
         if self._cell is not None:
@@ -115,7 +115,7 @@ class PacketStation(RelayStation):
         self._deliver = hand_over
         self._is_forwarding = forward
         self._sent = 0
-        # host -> (time, packet) for packets that did not reach the host before it left
+        # host -> (time, packet) for each packet that had not reached the host when it left
         self._queues: dict[int, list[tuple[int, Packet]]] = {}
 
     def send(self, to: str, data: bytes) -> int:

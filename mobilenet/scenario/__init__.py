@@ -1,7 +1,7 @@
 """Scenario files, which are read strictly, checked completely, and written back with all defaults.
 
-Model     The keys of a kind of scenario are imported when the first such scenario is read, because declaring them takes
-          longer than many runs
+Model     The keys of a kind of scenario are imported when the first such scenario is read, because declaring the keys
+          takes longer than many runs
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The common part of all kinds of scenarios: reading from a file, and changes by options.
+"""The part that all kinds of scenarios share: reading a file, and applying changes from options.
 
 Model     bytes → nodes with their line numbers → overrides → the model → checks that involve several groups
 Errors    ScenarioError, one line for each problem
@@ -19,7 +19,7 @@ from mobilenet.scenario.error_messages import line, problems
 from mobilenet.scenario.yaml_reader import Node, in_python, override, parse, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
-ITS_OWN = "scenario.yaml"  # name of the scenario file in the directory of a run
+ITS_OWN = "scenario.yaml"  # name of the scenario file in a run directory
 
 
 class ScenarioFile(Parameters):
@@ -78,7 +78,7 @@ class ScenarioFile(Parameters):
 
     @property
     def lasts(self) -> str:
-        """The length of a run, as text."""
+        """The length of a run, as a string."""
         raise NotImplementedError
 
     def estimated_events(self) -> int:
@@ -87,12 +87,12 @@ class ScenarioFile(Parameters):
 
     @property
     def events_of_joins(self) -> int:
-        """The number of estimated events that are link messages of the first joins."""
+        """The estimated number of link messages for the first joins. They are part of the estimated events."""
         return 0
 
     @property
     def deliveries_due(self) -> int:
-        """The number of deliveries in a run that ends when everything is delivered, or 0 for other runs."""
+        """The number of deliveries, if a run ends when everything is delivered. It is 0 for all other runs."""
         return 0
 
     @property
@@ -106,7 +106,7 @@ class ScenarioFile(Parameters):
         return 0.0
 
     def events_of_drain(self) -> int:
-        """Return the number of events that the drain may add."""
+        """Return the number of additional events that the drain may cause."""
         return 0
 
     def doubts_about_files(self) -> list[str]:
@@ -126,8 +126,8 @@ class ScenarioFile(Parameters):
         yield from ()
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        """Yield the other files that the scenario's programs load, as (dotted path of the key, pattern for
-        files_matching).
+        """Yield the other files that the scenario's programs load, as (dotted path of the key, pattern). Each pattern
+        has the form that files_matching accepts.
         """
         yield from ()
 
@@ -185,7 +185,7 @@ def is_pattern(folder: Path, name: str) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a file of this name exists. The name may be too long or contain a NUL."""
+    """Return whether this file exists. Accept any name, even one that is too long or contains a NUL."""
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Compute the shortest sufficient timeout of the failure detector, its number of tests, and whether its mistakes end.
 
 Model     All processes begin a round together, no process has crashed, and the links carry nothing else. On the
-          abstract network, a process sends its own tests before it answers a test, because both use the same send
-          server. With crashes or traffic, a longer timeout may be needed.
+          abstract network, a process sends its own tests before it answers a test, because it has only one send
+          server for both. With crashes or traffic, a longer timeout may be needed.
 Units     time units; messages
 Source    ours: docs/protocols/vcube.md
 """
@@ -28,7 +28,7 @@ def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
 
 
 def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int) -> bool:
-    """Return whether correct processes are suspected in each round, because the longest test exceeds the timeout."""
+    """Return whether correct processes are suspected in each round because the longest test exceeds the timeout."""
     takes = round_trip(network, n)
     if isinstance(network, WiredNetwork):
         takes = _over(network, _links(network, n, [1 << s for s in range(dimension(n))]))
@@ -42,8 +42,8 @@ def _over(network: WiredNetwork, links: int) -> float:
 
 
 def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
-    """Return the number of links on the longest path between two processes that test each other. Two such processes
-    have numbers that differ only in one of the bits in `apart`.
+    """Return the largest number of links between two processes that test each other. The numbers of two such processes
+    differ in exactly one bit, which is in `apart`.
     """
     if network.edges is None or n > MOST_ROUTED:
         return 1

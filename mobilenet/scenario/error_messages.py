@@ -19,7 +19,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_reader import DEFAULT, Node
 from mobilenet.scenario.yaml_writer import inline
 
-MOST_WORDED = 500  # maximum number of problems with a full description; suggestions take time to compute
+MOST_WORDED = 500  # maximum number of problems that are described in full; suggestions take time to compute
 MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
@@ -170,7 +170,7 @@ def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
 
 
 def _names(field: FieldInfo) -> tuple[Any, ...]:
-    """Return the possible values of the key that distinguishes the branches of a union."""
+    """Return the possible values of the key that selects a branch of a union."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 

@@ -92,8 +92,8 @@ def without_effect(
     scenario: MobileKeys, interventions: Sequence[AnyIntervention | Mapping[str, Any]]
 ) -> dict[int, str]:
     """Return the interventions of this list that certainly have no effect: crashes of hosts that are down, and
-    recoveries of hosts that are up. The result maps their positions in the list to the reasons. It is empty if only the
-    run shows which hosts are up.
+    recoveries of hosts that are up. The result maps the index of each to the reason. It is empty if only the run can
+    show which hosts are up.
     """
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
@@ -124,13 +124,13 @@ def without_effect(
 
 
 def no_effect(host: str, what: str) -> str:
-    """Return why crashing a host that is down, or recovering a host that is up, is refused."""
+    """Return why an intervention is refused that would crash a host that is down, or recover a host that is up."""
     state, other = ("down", "recover") if what == "crash" else ("up", "crash")
     return f"{host} is already {state}, so {what} has no effect; expected {other}"
 
 
 def bears_losses(scenario: MobileKeys) -> bool:
-    """Return whether connections or programs resend messages that are lost on a wire."""
+    """Return whether messages that a wire loses are sent again, by connections or programs."""
     protocol = scenario.protocol
     return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
 

@@ -20,7 +20,7 @@ from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine
 from mobilenet.scenario.real_time import RealTimePrograms
 
 NETWORK = r"^[0-9]{1,3}\.[0-9]{1,3}\.0\.0/16$"
-FIRST_STATION = 128 << 8  # offset of the first station from the network's address
+FIRST_STATION = 128 << 8  # difference between the first station's address and the network's address
 Node = Annotated[str, Field(pattern=r"^[hs](0|[1-9][0-9]{0,4})$")]
 Folder = Annotated[str, Field(min_length=1, max_length=4000), WITHOUT_NUL]
 

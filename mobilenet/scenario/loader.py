@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
 
-AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # a string, so that one kind of run does not import the other
+AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # a string, to avoid importing both kinds of scenarios
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
@@ -101,8 +101,8 @@ def _describe(value: Any) -> str:
 
 
 def plain_values(value: Any, where: str) -> Any:
-    """Return the values in the form in which a file could hold them: numpy numbers become plain numbers, and paths
-    become text. `where` identifies the value in messages.
+    """Return the values as a file could contain them: numpy numbers become plain numbers, and paths become strings.
+    `where` identifies the value in messages.
     """
     if isinstance(value, Mapping):
         return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}

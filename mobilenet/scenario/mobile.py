@@ -30,7 +30,7 @@ from mobilenet.world.track_mobility import Tracks
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 
 JOINED_AFTER_S = 5.0  # estimated time until hosts that want to join have joined
-HEADERS_BYTES = 60  # sufficient for the headers of a message in the stream of a cell
+HEADERS_BYTES = 60  # enough for the headers of a message in the stream of a cell
 
 
 class Scenario(MobileKeys):

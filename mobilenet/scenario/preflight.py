@@ -2,8 +2,8 @@
 
 Model     Named files, stations and hosts must exist, the backbone must connect the stations, and the run must not be
           far larger than the user could have intended. The estimated size is the sum of messages on links for the first
-          joins, deliveries (each host receives each message), messages between stations, and a few small events for
-          each node and second. If frames or messages are recorded, each frame adds a row for each node in range. The
+          joins, deliveries (each host receives each message), messages between stations, and a few small events per
+          second for each node. If frames or messages are recorded, each frame adds a row for each node in range. The
           drain is estimated separately, because its length is not known here.
 Units     events of the simulation, or rows that are written
 Errors    ScenarioError, all problems at once
@@ -43,8 +43,8 @@ from mobilenet.world.tracks.read import is_lonlat
 from mobilenet.world.tracks.sites import read_sites
 
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
-SMALL_MATTERS_PER_S = 4  # small events of each node: acknowledgements, heartbeats, samples
-SENT_AGAIN = 1.5  # average number of frames for each message and cell
+SMALL_MATTERS_PER_S = 4  # small events per second at each node: acknowledgements, heartbeats, samples
+SENT_AGAIN = 1.5  # average number of transmissions of each message in each cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # checking this many hosts in a tick costs as much as one event
 
 
@@ -158,7 +158,7 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Yield a problem if hosts cannot walk anywhere. It is sufficient to check one cell."""
+    """Yield a problem if hosts do not have any area to walk in. It is sufficient to check one cell."""
     mobility = scenario.hosts.mobility
     if hosts == 0 or isinstance(mobility, Tracks):
         return
@@ -224,8 +224,8 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is larger than its limit, or that names hosts that never exist. `hosts` is the number of hosts
-    at the beginning, which may be known only from the tracks.
+    """Refuse a run that exceeds its size limit, or that names hosts that never exist. `hosts` is the number of hosts at
+    the beginning, which may be known only from the tracks.
     """
     if (objection := interventions_check.strangers(scenario, hosts)) is not None:
         raise ScenarioError(": ".join(objection))
@@ -253,8 +253,8 @@ def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """Return an upper estimate of the additional events if the run continues for this time after its active part and
-    stations send everything again. It never exceeds limits.max_events.
+    """Return an upper estimate of the additional events if the drain takes this long and stations send everything
+    again. It never exceeds limits.max_events.
     """
     hosts, sites = _population(scenario)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
@@ -308,8 +308,8 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """Return two event rates per second that are independent of broadcasts: small frames, and detector tests plus
-    ticks.
+    """Return the rates of events that do not depend on broadcasts, per second: first small frames, then detector tests
+    plus ticks.
     """
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)

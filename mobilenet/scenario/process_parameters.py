@@ -20,7 +20,7 @@ LONGEST = 1e7  # in t.u.
 
 
 def _not_lost(time: float) -> float:
-    """Refuse a time that rounds to 0 although it is not 0."""
+    """Refuse a positive time that rounds to 0."""
     if time > 0 and ns(time) == 0:
         raise ValueError(f"should be 0, or at least {SHORTEST:g}")
     return time

@@ -311,7 +311,7 @@ class ProcessScenario(ScenarioFile):
             )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
-        """Yield planned events that are later than the end of the run."""
+        """Yield planned events that come after the end of the run."""
         times = {"faults": [fault.at for fault in self.faults]}
         if self.random_faults is not None:
             times["random_faults.latest"] = [self.random_faults.latest]
@@ -360,8 +360,8 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """Return the approximate time that the run needs: the last planned event, a detector round after a crash, and
-        the paths through a tree.
+        """Return the approximate length of the run. It includes the last planned event, a detector round after a crash,
+        and the paths through a tree.
         """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)

@@ -1,6 +1,6 @@
 """The keys of a scenario for programs as nodes: commands, and facts that must be known before the programs run.
 
-Model     There is one command for each role. Files next to the scenario that a command names are copied with it.
+Model     There is one command for each role. If a command names files next to the scenario, they are copied with it.
 Units     seconds
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/programs.md
@@ -90,7 +90,7 @@ def command_in_words(command: tuple[str, ...]) -> str:
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the words that name files next to the scenario, as (dotted path of the word, path of the file)."""
+    """Yield each word that names a file next to the scenario, as (dotted path of the word, path of the file)."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
@@ -98,8 +98,8 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 
 
 def names_file(word: str) -> bool:
-    """Return whether a word of a command can only name a file next to the scenario, whether the file exists or not. A
-    word with a placeholder does not count, because it differs from node to node.
+    """Return whether a word of a command must be the name of a file next to the scenario, even if the file does not
+    exist. A word with a placeholder does not count, because it differs from node to node.
     """
     return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
 
@@ -137,7 +137,7 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
 
 
 def why_not_started(program: Path) -> str:
-    """Return what is expected in place of a command that failed to start."""
+    """Return what a command that failed to start should contain instead."""
     if not is_file(program):
         return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW

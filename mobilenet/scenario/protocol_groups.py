@@ -48,7 +48,7 @@ def _group(declaration: type[Declaration]) -> Any:
 
 GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
 DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
-# the classes state this module as their `__module__`, so it must contain them
+# this module must contain the classes, because it is their `__module__`
 globals().update({group.__name__: group for group in GROUPS.values()})
 
 
@@ -132,7 +132,7 @@ class OwnProgram(Program):
 
 
 class OwnDeclaration(Declaration):
-    """What is known about a plug-in without running its code. The details of its events may be arbitrary."""
+    """What is known about a plug-in without running its code. Its events may have any details."""
 
     name: ClassVar[str] = "own"
 

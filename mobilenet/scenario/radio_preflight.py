@@ -1,4 +1,4 @@
-"""Check the radio's keys together with those of the attachment and the workload.
+"""Check the radio's keys together with those of attachment and workload.
 
 Source    ours: docs/models/radio.md
 """

@@ -26,7 +26,7 @@ from mobilenet.scenario.run_source import read_source
 from mobilenet.world.tracks.projection import Anchor
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
-Radio = RadioKeys  # the name under which readers of runs import it
+Radio = RadioKeys  # readers of runs import it under this name
 
 
 MOST_LEVELS = 6
@@ -44,7 +44,7 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return a description of a study's radios, as far as its configurations can be read. Return None if it has no
+    """Return a description of a study's radios, based on all configurations that can be read. Return None if it has no
     radio.
     """
     radios: list[dict[str, Any]] = []
@@ -88,8 +88,8 @@ def radio_keys(name: object) -> type[RadioKeys]:
 
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
-    """Return an object that computes the received power of stations at `sites`, float64 (m, 2), at any position. Use it
-    for radio models in which received power decides.
+    """Return an object that computes the power received from stations at `sites`, float64 (m, 2), at any position. Use
+    it for radio models in which reception depends on power.
     """
     place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)

@@ -19,12 +19,12 @@ from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
-LONGEST_NAME_BYTES = 200  # maximum number of bytes in a file name, without the text that replaces placeholders
+LONGEST_NAME_BYTES = 200  # maximum number of bytes in a file name, without the values of placeholders
 LONGEST_PATTERN = 500
 
 
 def _expression(*groups: str) -> AfterValidator:
-    """Return a validator for a regular expression that contains these groups and is applied to the bytes of a line."""
+    """Return a validator for a regular expression with these groups, to be applied to the bytes of a line."""
 
     def check(value: str) -> str:
         try:

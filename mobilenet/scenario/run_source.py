@@ -33,8 +33,8 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:
-    """Return the names under which a run's directory stores the files that its scenario names. If a command names a
-    file that no longer exists, its ending identifies it.
+    """Return the names under which a run directory stores the files that its scenario names. This includes a missing
+    file that a command names, if its ending shows that it is a program.
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
@@ -51,9 +51,7 @@ def copies_in(directory: Path, source: Any) -> set[str]:
 
 
 def command_of(name: str, scenario: Any) -> str:
-    """Return the command that repeats a run. It must be run in the folder that contains the run directory of this
-    name.
-    """
+    """Return the command that repeats a run. The command must be run in the parent folder of the run directory."""
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
     file, again = quote(Path(name) / "scenario.yaml"), quote(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"

@@ -60,7 +60,7 @@ class Node:
 
     @classmethod
     def of(cls, value: Any, where: str) -> Node:
-        """Convert values to nodes that all have the same location."""
+        """Convert values to nodes, all of which have this location."""
         if isinstance(value, dict):
             return cls({key: cls.of(inside, where) for key, inside in value.items()}, where)
         if isinstance(value, (list, tuple)):
@@ -68,7 +68,7 @@ class Node:
         return cls(value, where)
 
     def at_place(self, where: str) -> Node:
-        """Return the same values, all with this one location, for values that do not come from a file."""
+        """Return the same values with this one location. Use it for values that do not come from a file."""
         return Node.of(self.plain(), where)
 
     def plain(self) -> Any:

@@ -40,7 +40,7 @@ class TreeBackbone:
         self.network = tree
 
     def port(self, station: int, receive: Receive) -> WiredPort:
-        """Return the port of a station. `receive(source, message)` is called with each message that arrives there."""
+        """Return the port of a station. `receive(source, message)` is called for each message that arrives there."""
         return self.network.port(station, receive)
 
     @property

@@ -1,6 +1,6 @@
 """The log of causes, which records why each message was sent.
 
-Model     A handler runs when a frame has been received, sent or given up, when a timer fires, or when a message
+Model     A handler runs when the MAC has received, sent or given up on a frame, when a timer fires, or when a message
           arrives over a wire. Each handler is a row of the log, and so is everything that it sends: the `cause` of a
           message is the row of its handler. Rows are only appended, so their numbers identify them. External events
           (a new cell, a crash, a broadcast of the application) have no row, and their consequences have the cause -1.
@@ -21,7 +21,7 @@ from mobilenet.network.wired.network import RECEIVED as ARRIVES
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.message_fields import carried_messages
 
-NONE = -1  # stands for "no row"
+NONE = -1  # stands for a missing row
 OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in enumerate(SINR_OUTCOMES))
 
 
@@ -38,7 +38,7 @@ class CauseLog:
         # messages in transit between processes
         self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}
         self._down: set[int] = set()  # numbers of crashed processes
-        self.window = ""  # the window that held back the next segment of TCP
+        self.window = ""  # the window that held back TCP's next segment
         self._queues: dict[str, deque[tuple[Frame, int, str]]] = {}  # sender -> its frames that may still be sent
         self._is_queueing = False  # True while a frame is handed to the MAC, whose queue may be full.
 
@@ -56,7 +56,7 @@ class CauseLog:
     # --- the radio
 
     def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        """Return a wrapper of `enqueue`, a function of this node's MAC, that logs each frame."""
+        """Return a function that logs each frame and then passes it to `enqueue`, a function of this node's MAC."""
         queue = self._queues.setdefault(node, deque())
 
         def note_and_enqueue(frame: Frame) -> bool:
@@ -76,7 +76,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """Record that the MAC of this node gives up the frame with the message, unless the queue was only full."""
+        """Record that this node's MAC gives up on the frame with this message, unless its queue was only full."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -107,7 +107,7 @@ class CauseLog:
         )  # fmt: skip
 
     def _queue_entry(self, frame: Frame) -> tuple[int, str]:
-        """Return the row in which the frame was queued, and the messages in the frame. Frames leave in order, so the
+        """Return the row in which the frame was queued, and its messages. Frames leave the queue in order, so the
         entries before this one are removed.
         """
         queue = self._queues[frame.sender.name]
@@ -139,8 +139,8 @@ class CauseLog:
     # --- wires
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
-        """Record that a message is put on the link from a to b. Return a function to call with the fate of the
-        message.
+        """Record that a message is put on the link from a to b. Return a function that must be called with the fate of
+        the message.
         """
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
         self._table.add(

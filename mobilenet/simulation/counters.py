@@ -49,11 +49,11 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # an observer of each hop, such as a live page
+        self.on_hop: HopObserver | None = None  # observes each message on a link, for example for a live page
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
-        """Return an observer of completed frames, or None if neither the tables nor the log of causes is recorded."""
+        """Return an observer of completed frames, or None if no table and no log of causes needs it."""
         on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
@@ -94,8 +94,8 @@ class Counters:
         return both(observe, on_sent)
 
     def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
-        """Count a message that is put on the link from a to b. Return a function to call with the fate of the message,
-        or None.
+        """Count a message that is put on the link from a to b. Return a function that must be called with the fate of
+        the message, or None.
         """
         kind = message.__class__
         tally = self._wired_kinds.get(kind)

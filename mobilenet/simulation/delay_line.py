@@ -23,7 +23,7 @@ class DelayLine:
         self._calendar = calendar
         self._enqueue = enqueue
         self._waiting: deque[Frame] = deque()
-        self._last_ns = 0  # when the last frame leaves the line
+        self._last_ns = 0  # when the last frame will leave the line
         self._life = 0
 
     def enqueue(self, frame: Frame) -> bool:

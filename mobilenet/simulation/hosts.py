@@ -34,12 +34,12 @@ class HostNode(Node):
         self.member = False
         self.session: int | None = None  # session of the last join or handoff
         self.covered = False
-        self._associated: int | None = None  # the last station that was notified of an association
+        self._associated: int | None = None  # the last station with which the host was associated
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # messages delivered during the call of co_broadcast, or None outside of it
-        self._line: DelayLine | None = None  # Created when the frames of this host are delayed for the first time.
+        self._line: DelayLine | None = None  # created when frames of this host are delayed for the first time
         self._events = context.recording.events
-        self.on_delivery: Callable[[str], None] | None = None  # Notifies the users' processes of a delivery.
+        self.on_delivery: Callable[[str], None] | None = None  # notifies the users' processes of a delivery
 
     @property
     def up(self) -> bool:

@@ -2,7 +2,7 @@
 
 Model     Interventions are recorded when they take effect. Repeating an intervention has no effect. At the end of the
           active part, everything is repaired. A station whose radio is off continues to run, and its wires work, but
-          its frames are lost, it receives none, and its hosts stay in its cell. A frame in the air is not stopped.
+          its frames are lost, it receives none, and its hosts stay in its cell. Frames in the air continue.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -39,7 +39,7 @@ class Infrastructure:
         self._off: set[int] = set()
         self._hosts = hosts
         self._seed = context.seed
-        # Moved messages are never lost. If one were lost, a station would lose all messages for the host.
+        # `Moved` messages are never lost, because a station would then lose all messages for the host.
         wires.spares = (Moved,)
         self._impaired: set[int] = set()  # numbers of impaired hosts
         self._impaired_links: set[Ends] = set()

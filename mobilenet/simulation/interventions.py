@@ -1,6 +1,6 @@
 """Apply interventions, which are changes to a run that a user makes.
 
-Model     Each intervention is a simpy process, which acts after everything else in its nanosecond. It therefore does
+Model     Each intervention is a simpy process that acts after all other events of its nanosecond. It therefore does
           not matter whether an intervention is in the scenario or is added during the run.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
@@ -52,8 +52,8 @@ class Interventions:
             self.begin_one(one)
 
     def begin_one(self, one: AnyIntervention) -> None:
-        """Schedule an intervention after all other events of its time. Raise ValueError if this time has passed. Other
-        checks are made when the scenario is read.
+        """Schedule an intervention after all other events of its time. Raise ValueError if this time has passed. All
+        other checks are made when the scenario is read.
         """
         if ns(one.at_s) < self._kernel.now:
             now_s = self._kernel.now / SECOND

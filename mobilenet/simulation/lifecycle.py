@@ -48,8 +48,8 @@ class Lifecycle:
         self._workload, self._segment = scenario.workload, 0  # An intervention may change the workload.
 
     def begin(self) -> None:
-        """Begin all processes that the protocol cannot influence. Simultaneous events happen in the order of these
-        processes.
+        """Begin all processes that the protocol cannot influence. Their order decides the order of simultaneous
+        events.
         """
         scenario, start = self._scenario, self._kernel.start
         plan = changes(scenario.churn, scenario.seed, len(self._hosts), self._duration_ns)
@@ -98,7 +98,7 @@ class Lifecycle:
         self._ask(change.host, change.kind)
 
     def _fail(self, outage: Outage) -> Process:
-        """Crash the host that the plan names, or a host in the cell that the plan names. Recover the host later."""
+        """Crash the host that the plan names, or one in the cell that the plan names. Recover the host later."""
         yield self._kernel.until(outage.at_ns)
         host = outage.host
         if host is None:
@@ -192,7 +192,7 @@ class Lifecycle:
                 self._joining.add(node.me)
                 node.protocol.join()
         else:
-            # the protocol of a plug-in may report that it is out while it waits to become a member
+            # the protocol of a plug-in may report that it has left while it waits to become a member
             if not is_out or node.me in self._joining:
                 node.protocol.leave()
             self._joining.discard(node.me)

@@ -2,10 +2,10 @@
 
 Model     Protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
           `rq`) and `id` have a meaning here. All other fields, and fields with such a name but another type, are
-          recorded as detail. An envelope (a segment, a bundle, a stamped message) with a single message takes the
-          fields of this message. A class with `has_no_body` names other messages without carrying them. The detail
-          shows nested lists and envelopes up to a depth of 10. Deeper values, lists that contain themselves, and
-          oversized lists are shown only by their class.
+          recorded as detail. An envelope (a segment, a bundle, a stamped message) that contains a single message has
+          the same host and message as its content. A class with `has_no_body` names other messages without carrying
+          them. The detail shows nested lists and envelopes up to a depth of 10. Deeper values, lists that contain
+          themselves, and oversized lists are shown only by their class.
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -23,8 +23,8 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
 
 DEEPEST = 10  # maximum depth of nested lists and of nested envelopes
-MOST_WRITTEN = 20**3  # maximum number of values in the detail of one message, and of characters in a text
-SHORTEST_CUT = 100  # texts up to this number of characters are never cut
+MOST_WRITTEN = 20**3  # maximum number of values in the detail of one message, and of characters in a string
+SHORTEST_CUT = 100  # strings up to this number of characters are never cut
 Subject = tuple[str | None, int | None, str | None]
 NOTHING: Subject = (None, None, None)
 
@@ -56,7 +56,7 @@ def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
 
 
 def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
-    """Return the subject of a message, ignoring any message inside it, and the other fields. A field with a subject's
+    """Return the subject of a message, and its other fields. Ignore any message inside it. A field that has a subject's
     name but another type is one of the other fields.
     """
     fields = _fields(message)
@@ -81,22 +81,22 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether this can identify a message of a host or of a process."""
+    """Return whether this value can identify a message of a host or of a process."""
     return isinstance(value, tuple) and len(value) == 2 and _fits(value[0]) and _fits(value[1])
 
 
 def carried_messages(message: Any) -> list[str]:
     """Return the names of the application messages whose bodies are in a message. An application message is an object
     with `id` and a body or a payload, or with a host (`host`, `origin`), `seq` and `body`. It may be the message
-    itself, or be nested in its lists at any depth. An object that occurs twice counts once. Every pair of whole numbers
-    in the message of a program is returned, because it may be such a name.
+    itself, or be nested in its lists at any depth. An object that occurs twice counts once. In a program's message,
+    every pair of whole numbers may be such a name, and is returned.
     """
     names, inside = _way(message)(message)
     left = [value for value in inside if type(value) is not int][::-1]
     if not left:
         return names
     names = [*names]
-    # references keep the objects alive, so that their ids are not used again
+    # holds references, so that ids of objects are not reused
     seen: dict[int, Any] = {id(message): message}
     while left:
         value = left.pop()
@@ -123,7 +123,7 @@ _KINDS: dict[type, Callable[[Any], Look]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], Look]:
-    """Return the function that reads messages of this class. It is determined once for each class."""
+    """Return the function that reads messages of this class. The function is chosen once per class."""
     if (known := _KINDS.get(type(message))) is not None:
         return known
     if getattr(message, "has_no_body", False):  # an acknowledgement names a message, but does not contain its body
@@ -199,8 +199,8 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """Return the part of a value that JSON can represent. `outer` contains the ids of the enclosing lists, and `room`
-    is the maximum number of values to write.
+    """Return the value as far as JSON can represent it. `outer` contains the ids of the enclosing lists, and `room` is
+    the maximum number of values to write.
     """
     if _is_id(value):
         return _name(value)
@@ -208,7 +208,7 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
         return _name(value.id)
     is_list = isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes")
     if is_list or isinstance(value, Mapping):
-        # every item gets the same limit, so the result does not depend on the order of a set
+        # every item gets the same limit, so that the result does not depend on the order of a set
         room //= min(len(value), MOST_LISTED) or 1
         if id(value) in outer or len(outer) == DEEPEST or not room:
             return type(value).__name__
@@ -239,15 +239,15 @@ def _key(key: Any) -> str:
 
 
 def _text(text: str, room: int) -> str:
-    """Return the text, shortened if it is longer than `room` allows."""
+    """Return the text, shortened if it has too many characters."""
     longest = max(room, SHORTEST_CUT)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 
 
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
-    """Return the values of a set in a fixed order. Numbers, texts and identifiers are sorted as such, and all other
-    values by their text, because NaN and some other values cannot be compared, and `<` between sets only tests for a
-    subset.
+    """Return the values of a set in a fixed order. Numbers, strings and identifiers are sorted directly. All other
+    values are sorted by their text, because some values (such as NaN) cannot be compared, and `<` between sets only
+    tests for a subset.
     """
     kinds = {type(value) for value in values}
     if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):

@@ -251,7 +251,7 @@ class Simulation:
     def play(self, until_ns: int) -> None:
         """Continue the run up to this time, but not beyond the current stage."""
         until_ns = min(until_ns, self._until_ns)
-        self.kernel.run_until(self.kernel.now)  # after a step, other entries of this instant may be left
+        self.kernel.run_until(self.kernel.now)  # other entries of this instant may remain after a step
         while self.kernel.now < until_ns:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
@@ -275,8 +275,8 @@ class Simulation:
         self.kernel.run_until(self.kernel.now)
 
     def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
-        """Pass every received frame and every message that is put on a wire to an observer. None means no observer.
-        Observers do not affect the run.
+        """Pass every completed frame and every message that is put on a wire to an observer. None means that there is
+        no observer. Observers do not affect the run.
         """
         self.medium.observe(both(self._counters.frame_observer(), on_frame))
         self._counters.on_hop = on_hop
@@ -305,7 +305,7 @@ class Simulation:
         return self._outcome(is_cut_off=True)
 
     def so_far(self) -> Outcome:
-        """Return the outcome of a run that ended with the error of a plug-in."""
+        """Return the outcome of a run that a plug-in's error has ended."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             with suppress(BaseException):  # the plug-in failed here, or may fail again
@@ -313,9 +313,7 @@ class Simulation:
         return self._outcome(is_cut_off=True)
 
     def _outcome(self, is_cut_off: bool = False) -> Outcome:
-        """Return the outcome. `is_cut_off` means that the run ended early. Then the code of plug-ins is not called any
-        more.
-        """
+        """Return the outcome. If `is_cut_off`, the run ended early, and plug-in code is not called any more."""
         quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         waiting = () if quiescent or is_cut_off else self._not_at_rest()
@@ -375,9 +373,7 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        """Run up to this time. In real time the run keeps in step with the wall clock, so that events do not occur
-        early.
-        """
+        """Run up to this time. In real time, keep in step with the wall clock, so that events do not occur early."""
         if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return

@@ -67,10 +67,10 @@ class Movement:
         self._due = np.zeros(count, dtype=np.int64)
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
-        # host -> velocity and remaining time of its leg (-1: no end)
+        # host -> velocity and remaining time of its leg (-1: unlimited)
         self._paused: dict[int, tuple[float, float, int]] = {}
         self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # the end of each host's current leg
-        # hosts that an intervention moved and that have not reached the end of a leg since
+        # hosts that have been moved by an intervention and have not yet reached the end of a leg
         self._astray: set[int] = set()
         self._frozen = False
         self._ticking = False
@@ -90,7 +90,7 @@ class Movement:
         self._goals.append((0.0, 0.0))
 
     def start(self) -> None:
-        """Let the hosts appear that are present from the beginning. Then begin the ticks if any host ever moves."""
+        """Let the hosts appear that are present from the beginning. Begin the ticks if any host ever moves."""
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns == 0:
                 self.appear(host)
@@ -174,8 +174,8 @@ class Movement:
             self._walk(host)
 
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
-        """Return the velocity that leads to the end of the leg, and the time that it takes. The time is None for a host
-        that stands still.
+        """Return the velocity towards the end of the leg, and the time until the host arrives there. The time is None
+        if the speed is 0.
         """
         if speed == 0:
             return 0.0, 0.0, None

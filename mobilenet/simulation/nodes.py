@@ -30,8 +30,8 @@ from mobilenet.record.schema import LONGEST_NAME
 
 
 def whole(what: str, value: Any) -> int:
-    """Return a whole number from a protocol if the record can hold it. Values that only resemble a whole number are
-    rejected, so that the record shows exactly what the protocol passed.
+    """Return a protocol's value if it is a whole number that the record can hold. Values that only resemble a whole
+    number are rejected, so that the record shows exactly what the protocol passed.
     """
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
@@ -99,8 +99,8 @@ class Context:
         self._names: dict[Any, str] = {}
 
     def name(self, message: Any) -> str:
-        """Return the id as the record writes it. All hosts share one string for each id, which speeds up writing a long
-        record.
+        """Return the id in the notation of the record. All hosts share one string for each id, which makes it faster to
+        write a long record.
         """
         text = name_of(message)
         return self._names.setdefault(text, text)
@@ -186,7 +186,7 @@ class Node:
         return self._channels[0]
 
     def use_channels(self, radio: Any, *others: Any) -> None:
-        """Use these channels. From now on, all frames of the radio are segments."""
+        """Use these channels. From now on, all frames on the radio are segments."""
         self._channels = [radio, *others]
         self.transceiver.hand_up = radio.hand_up
 
@@ -298,8 +298,8 @@ class NodeTimer(Timer):
 class StationNode(Node):
     """A support station. It never fails, and ignores frames that it overhears from the cells of other stations.
 
-    If the protocol gives up silent hosts, the time of the last frame from each host is noted here, below the protocol.
-    The record then states how long a host was not heard, rather than what the protocol believes.
+    If the protocol gives up on silent hosts, the time of the last frame from each host is stored here, below the
+    protocol. The record then states how long a host was really silent, rather than what the protocol believes.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class StationNode(Node):
             self._context.associating[self.me] = self
 
     def note_association(self, host: int, hook: str) -> None:
-        """Call the hook of this name for a host, if the protocol has such a hook."""
+        """Call the hook with this name for a host, if the protocol has such a hook."""
         called = getattr(self.protocol, hook, None)
         if called is not None:
             called(host)

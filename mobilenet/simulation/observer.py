@@ -62,7 +62,7 @@ class Watch:
         self._due_ns = [now_ns] * len(self._observers)
 
     def look(self, now_ns: int) -> int:
-        """Notify the observers whose slice is over, and return when the next slice ends."""
+        """Notify each observer whose slice is over, and return when the next slice ends."""
         self._tell_events()
         for i, observer in enumerate(self._observers):
             if self._due_ns[i] <= now_ns:
@@ -76,7 +76,7 @@ class Watch:
             observer.on_end(now_ns)
 
     def keep_rows(self) -> None:
-        """Copy the rows that the observers receive at the end of the slice, before the rows are moved into batches."""
+        """Copy the rows that observers have not received yet, before the rows are moved into batches."""
         if self._listeners:
             self._pending += self._events.rows(self._next_row)
         self._next_row = len(self._events)

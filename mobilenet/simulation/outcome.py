@@ -30,6 +30,6 @@ class Outcome:
 
 
 def first_few(reasons: Iterable[str]) -> list[str]:
-    """Return the first reasons, followed by the number of further ones."""
+    """Return the first reasons, and the number of the remaining ones."""
     lines = list(reasons)
     return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]

@@ -93,7 +93,7 @@ class OwnProcesses:
         self._steps = Steps(min(MOST_AT_ONCE, scenario.limits.max_events // 2))
 
     def begin(self) -> None:
-        """Begin all processes. The order in the scenario decides ties, and then the order of the hosts."""
+        """Begin all processes. Simultaneous ones act in the order of the scenario, and then of the hosts."""
         if self._processes:
             self._limit.start()
         for one in self._processes:
@@ -102,7 +102,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """Begin, for a host that an intervention adds, the processes that every host has."""
+        """Begin the processes that act on every host, for a host that an intervention adds."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

@@ -1,7 +1,7 @@
 """The parties of a run: the code of its protocol, or programs in other processes.
 
-Model     If PROVIDERS lists the scenario's protocol, the named module of the lab provides the parties. The core uses
-          only the methods that Parties declares. In other runs, the protocol runs inside the simulation.
+Model     If PROVIDERS lists the scenario's protocol, a module of the lab provides the parties. The core uses only the
+          methods that Parties declares. For other protocols, the code runs inside the simulation.
 Errors    ScenarioError if real time is requested for another protocol, or is missing for programs that need it
 Source    ours: docs/architecture/lab.md
 """
@@ -40,7 +40,7 @@ class ProgramError(ScenarioError):
 class RealTime(NamedTuple):
     """A request to run in real time.
 
-    `hard_limit_ms` is the largest lateness that is allowed, or None for any. `stopped` is called repeatedly, and
+    `hard_limit_ms` is the largest delay that is allowed, or None for no limit. `stopped` is called repeatedly, and
     returns who asked the run to end, or an empty string. `begins` is called when the clock starts. `shell` is the node
     that runs a shell instead of its program, with the descriptor of a pseudo-terminal for it.
     """
@@ -52,14 +52,14 @@ class RealTime(NamedTuple):
 
 
 class Parties:
-    """The default parties, for a protocol that mobilenet runs itself. Their methods do not open, wait for or end
-    anything.
+    """The default parties, for a protocol that mobilenet runs itself. There is nothing that their methods must open or
+    end.
     """
 
     pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), or None if the run is in virtual time
-    # function that creates a process from its port and n, or None if the protocol creates the processes
+    # function that creates a process from its port and n; None: the protocol creates the processes
     new_process: Any = None
-    own_clock: Sequence[str] = ()  # nodes that reported at the end that they also act by a clock of their own
+    own_clock: Sequence[str] = ()  # nodes that reported at the end that they also use a clock of their own
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
         """Return the classes of hosts and stations, or None if the protocol itself declares them."""
@@ -89,8 +89,8 @@ class Parties:
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End everything that runs outside the simulation. `is_owed` means that a delivery is missing. In this case,
-        the nodes are asked whether they act by a clock of their own.
+        """End everything that runs outside the simulation. If `is_owed`, a delivery is missing, and the nodes are asked
+        whether they also use a clock of their own.
         """
 
 

@@ -58,14 +58,14 @@ NOT_OF_PROCESSES = {
 
 
 def require_protocol(declaration: type[Declaration], reference: str) -> None:
-    """Raise ScenarioError unless the host and the station of a declaration can be called as the network calls them."""
+    """Raise ScenarioError unless the network can call the declared host and station."""
     talks = "connections" not in declaration.needs
     _require_names(declaration, declaration.buffers, "buffers", reference)
     for role, hooks in (("host", OF_HOSTS), ("station", OF_STATIONS)):
         party: Any = getattr(declaration, role)
         _require_takes(party, PARTIES[role], str(getattr(party, "__name__", role)), reference)
         if not isinstance(party, type):
-            continue  # a function that makes a host or station
+            continue  # a function that creates a host or station
         needed = {**OF_BOTH, **hooks}
         if talks:
             needed |= ON_THE_RADIO if role == "host" else {**ON_THE_RADIO, **ON_WIRES}

@@ -49,8 +49,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
 
 
 def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
-    """Return the object that `reference` names. `key` is the scenario key with this reference. No other function reads
-    and runs external code.
+    """Return the object that `reference` names. `key` is the scenario key that contains this reference. No other
+    function reads and runs external code.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
@@ -145,8 +145,8 @@ def _explain(name: str) -> Iterator[None]:
 
 
 class EarlyEnd(ScenarioError):
-    """An error that ended a run. `outcome` is what was recorded until then, if anything, and `directory` is the folder
-    with this record.
+    """An error that ended a run. `outcome` is what was recorded before the error, if anything, and `directory` is the
+    folder with this record.
     """
 
     outcome: Any = None
@@ -166,8 +166,8 @@ class PluginError(EarlyEnd):
 def attributing_errors(
     scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
 ) -> Iterator[None]:
-    """Report errors in a plug-in's file with file and line, rather than as errors of the emulator. `moment` returns a
-    text that states when and where in the run an error occurred.
+    """Attribute errors in a plug-in to its file and line, instead of reporting them as errors of the emulator. `moment`
+    returns a string that states when and where in the run an error occurred.
     """
     try:
         yield
@@ -206,8 +206,8 @@ def attributing_errors(
 
 
 def text_of(value: object, write: Callable[[Any], str] = str) -> str:
-    """Return the message of a plug-in's error, or the text that `write` makes of one of its values, on one line. If
-    that fails, the text is empty.
+    """Return the message of a plug-in's error on one line, or the text of a plug-in's value that `write` returns. If
+    this fails, return an empty string.
     """
     try:
         return " ".join(write(value).split())[:200]
@@ -244,8 +244,8 @@ def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """Return the function of a module that was called with arguments that it does not accept. Such an error is raised
-    at the call in mobilenet, although its cause is the signature in the plug-in.
+    """Return the function of a module that was called with unsuitable arguments. Such an error is raised at the call in
+    mobilenet, although its cause is the signature in the plug-in.
     """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
     target: Any = sys.modules.get(module)

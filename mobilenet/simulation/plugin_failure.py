@@ -57,7 +57,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """Return the names of nodes, by the ids of their objects and of objects that belong to them."""
+    """Return the names of nodes by the ids of the nodes and of objects that belong to them."""
     names = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))

@@ -1,4 +1,4 @@
-"""Check the settings that a scenario passes to custom code against the class that the code declares for them.
+"""Check the settings that a scenario passes to custom code. The code declares a class for them.
 
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/plug-ins.md

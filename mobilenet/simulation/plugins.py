@@ -114,7 +114,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
 
 
 def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
-    """Require that a plug-in's declarations have valid values."""
+    """Require that the values that a plug-in declares are valid."""
     if not callable(plugin.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"

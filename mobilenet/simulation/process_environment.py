@@ -53,7 +53,7 @@ class Steps:
 
 
 class Ended(BaseException):
-    """Raised in a process to end it, because its action ended the run."""
+    """Raised in a process to end it because its action ended the run."""
 
 
 class Environment(Seconds):

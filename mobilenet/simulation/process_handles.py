@@ -1,6 +1,6 @@
 """The objects that users' processes receive: hosts, the world, and the run if they may observe it.
 
-Model     An action takes place within the call and returns no information about the run. A process without `run`
+Model     An action takes place during the call and returns no information about the run. A process without `run`
           therefore depends only on the scenario and its seed. A process can wait only for events of its environment.
 Units     metres, seconds, bytes
 Errors    ValueError for a position, a speed or a payload that the scenario does not allow, and for unknown names
@@ -27,7 +27,7 @@ SLOWEST_MPS = 0.001
 
 
 class Host:
-    """A host, as one process sees it. A request to a host that is down is treated like any other request."""
+    """A host as a user's process sees it. A request to a host that is down is treated like any other request."""
 
     def __init__(
         self, name: str, env: Environment, lifecycle: Lifecycle, movement: Movement,

@@ -23,7 +23,7 @@ from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import source_that_ran
 
-OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # names of files in a run directory
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # names that mobilenet uses in a run directory
 OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
 MOST_MATCHING = 1000  # maximum number of files that the stored scenario lists
 
@@ -43,7 +43,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         place: Any = int(key) if isinstance(group, list) else key
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
-        # The copy has another name. A program that was named with a slash still needs a slash.
+        # The copy has another name. If the command of a program contained a slash, it still needs one.
         if os.path.normpath(named) != name:
             is_program = path.startswith("protocol.command") and "/" in named
             group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
@@ -60,8 +60,8 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
 
 
 def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
-    """Replace the paths of files by their names in the run's directory, and omit addresses of objects, so that
-    repeating the run gives the same text. `copies` is the result of `write_scenario`, and `folder` is that of the
+    """Replace the paths of files with the names of their copies in the run directory, and omit addresses of objects. A
+    repeated run then gives the same text. `copies` is the result of `write_scenario`, and `folder` is the folder of the
     scenario.
     """
     names = {str(place): name for file, name in copies.items() for place in (file, file.resolve())}
@@ -71,8 +71,8 @@ def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
-    """Return the files that programs load, by the names of their copies. Raise ScenarioError for a file with the name
-    of a file in a run directory.
+    """Return the files that programs load, by the names of their copies. Raise ScenarioError if a file has a name that
+    a run directory uses itself.
     """
     files = {}
     for key, pattern in scenario.patterns():

@@ -97,7 +97,7 @@ class Attachment:
             nearest = distances.argmin(axis=1)
             rows = np.arange(len(xy))
             to_nearest, nearest_squared = distances[rows, nearest], squares[rows, nearest]
-            # The index -1 selects the last station. The result for it is discarded below.
+            # The index -1 selects the last station. Results for it are discarded below.
             to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:

@@ -1,7 +1,7 @@
 """Decide when hosts join and leave during the run.
 
-Model     Changes are random or listed. Random: some hosts are not members at the beginning; members leave, and return
-          later, after exponentially distributed times. Listed: the list is complete for the hosts that it contains,
+Model     Changes are random or listed. Random: some hosts are not members at the beginning; members leave and return
+          after exponentially distributed times. Listed: the list is complete for the hosts that it contains,
           and a host whose first entry is `join` is not a member at the beginning. Membership does not change after
           the active part of the run. Hosts from imported tracks also join and leave with their tracks.
 Units     Parameters are in seconds, and changes in integer nanoseconds.
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 class Plan(NamedTuple):
     absent_at_start: frozenset[int]  # hosts that are not members at the beginning
-    changes: list[Change]  # in chronological order; for each host, join and leave alternate
+    changes: list[Change]  # in chronological order; joins and leaves of each host alternate
 
 
 class ListedChange(Parameters):
@@ -102,8 +102,8 @@ def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: i
 
 
 def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
-    """Return the changes of a host, up to and including the first one after the end. The kind of this last change
-    determines the host's initial state.
+    """Return the changes of a host, including the first one after the end. The kind of this last change determines the
+    host's initial state.
     """
     member = stream.random() < parameters.initial_fraction
     drawn_changes: list[Change] = []

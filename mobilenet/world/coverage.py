@@ -57,7 +57,7 @@ class AreaParameters(Parameters):
 
 
 def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
-    """Return the polygons of a shape, prepared for a large number of queries."""
+    """Return the polygons of a shape, prepared for many queries."""
     parts = [
         part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
     ]
@@ -101,8 +101,8 @@ class Coverage:
         return float(self.ground.area)
 
     def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
-        """Return the squared distances to all stations. The computation is the same as in the medium and the attachment
-        rule, because all three must agree at the rim of a disk.
+        """Return the squared distances to all stations. The medium and the attachment rule use the same computation,
+        because all three must agree at the rim of a disk.
         """
         dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)

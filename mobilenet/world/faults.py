@@ -1,7 +1,7 @@
 """Decide when hosts crash and how long they stay down.
 
 Model     `paper`: at regular intervals, one host in the cell of a given station crashes, and each outage is longer
-          than the previous one. A number that was drawn in advance chooses the host among those attached to the
+          than the previous one. A number that was drawn in advance selects one of the hosts that are attached to the
           station at that time. `explicit`: outages are listed. `random`: uptimes and outages are exponentially
           distributed. Hosts do not crash after the active part of the run, but outages may extend beyond it.
 Units     Parameters are in seconds, and outages in integer nanoseconds.
@@ -25,7 +25,7 @@ class Outage(NamedTuple):
     lasts_ns: int
     host: int | None  # if None, one of the hosts in the station's cell is chosen
     station: int | None
-    draw: float  # a number in [0, 1) that determines the choice among the station's hosts
+    draw: float  # a number in [0, 1) that selects one of the station's hosts
 
 
 class PaperFaults(Parameters):

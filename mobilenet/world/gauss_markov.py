@@ -29,7 +29,7 @@ from mobilenet.world.ground import Ground
 from mobilenet.world.trajectory import Leg
 
 KEEP_OFF_M = 1e-6  # the distance from the border at which a host turns
-# The maximum number of reflections in one step. After them, the host waits in its corner for the next step.
+# The maximum number of reflections in one step. After that, the host waits in its corner for the next step.
 MOST_REFLECTIONS = 20
 
 
@@ -60,7 +60,7 @@ class GaussMarkov(Parameters):
 
 
 class Walls:
-    """The border of an area; hosts are reflected by it."""
+    """The border of an area, which reflects hosts."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         begins, vectors = [], []
@@ -101,7 +101,7 @@ def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) 
             length = hypot(dx, dy)
             if length == 0:
                 break
-            longer = 1 + 2 * KEEP_OFF_M / length  # search slightly farther than the host walks
+            longer = 1 + 2 * KEEP_OFF_M / length  # search slightly beyond the end of the step
             wall = walls.hit(x, y, dx * longer, dy * longer)
             if wall is None:
                 yield Leg(left_ns, x, y, vx, vy)

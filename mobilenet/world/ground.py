@@ -1,9 +1,9 @@
 """The area in which hosts walk.
 
 Model     The area consists of one or more polygons. To draw a point uniformly, points are drawn from the bounding box
-          until one lies inside the area. If the box is nearly empty, a polygon is first drawn in proportion to its
-          area, and then a point from its own bounding box. Two points with a straight path between them inside the
-          area always lie in the same polygon.
+          until one lies inside the area. If the area fills little of the box, a polygon is first drawn in proportion
+          to its area, and then a point from its own bounding box. If a straight path between two points lies inside
+          the area, both points are in the same polygon.
 Units     Distances are in metres.
 Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    ours: docs/models/world.md
@@ -50,8 +50,8 @@ class Ground:
         return _inside(self._part(stream, self._areas_m2), stream)
 
     def pair(self, stream: Stream) -> tuple[float, float, float, float]:
-        """Return two points, uniformly distributed over all pairs. If the box is nearly empty, both are in the same
-        polygon.
+        """Return two points, uniformly distributed over all pairs. If the box is nearly empty, both points are in the
+        same polygon.
         """
         if not self._parts:
             return *self.point(stream), *self.point(stream)

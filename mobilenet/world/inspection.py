@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Cells:
-    """Statistics of the cells, if they served the hosts of the tracks."""
+    """Statistics of cells that would serve the hosts of the tracks."""
 
     stations_m: NDArray[np.float64]
     range_m: float
@@ -88,10 +88,10 @@ class Inspection:
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
-        """Return the average number of hosts between each pair of consecutive times: host seconds divided by
+        """Return the average number of hosts in each interval between consecutive times: host seconds divided by
         seconds.
         """
-        t_s = self.recorded.t_s - edges_s[0]  # small numbers, which make the sums more precise
+        t_s = self.recorded.t_s - edges_s[0]  # smaller numbers make the sums more precise
         gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
 
@@ -101,8 +101,8 @@ class Inspection:
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, limit_s: float) -> tuple[float, float] | None:
-        """Return the start and end of the earliest run, of at most limit_s, in which a host is present for more than
-        LEAST_S. Return None if there is no such run.
+        """Return the start of the earliest run of at most limit_s in which a host is present for more than LEAST_S, and
+        the end of the tracks. Return None if there is no such run.
         """
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
@@ -187,7 +187,7 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """For each time in `until_s`, return the sum of the seconds since each time in `moments_s` that is not later."""
+    """For each time in `until_s`, return the total time that has passed since all earlier times in `moments_s`."""
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])

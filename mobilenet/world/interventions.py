@@ -129,8 +129,8 @@ Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
-    """Return the host, the station, or the two ends of the link to which an intervention applies. Return an empty tuple
-    if it applies to the whole network.
+    """Return the host, the station, or the two ends of the link that an intervention affects. Return an empty tuple if
+    it affects the whole network.
     """
     if isinstance(one, OnHost):
         return (one.host,)
@@ -159,7 +159,7 @@ def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
 
 
 def both_lose(one: float, other: float) -> float:
-    """Return the probability that at least one of two independent causes leads to a loss. If one probability is 0,
+    """Return the probability that at least one of two independent causes loses a message. If one probability is 0,
     return exactly the other.
     """
     return one + other - one * other
@@ -178,7 +178,7 @@ def offers(
     appears_ns: int,
     end_ns: int,
 ) -> list[int]:
-    """Return the times, in nanoseconds and in order, at which the application of a host asks to broadcast."""
+    """Return when the application of a host asks to broadcast, in nanoseconds and in chronological order."""
     times_ns: list[int] = []
     changes = segments(interventions)
     begins_ns = [0, *(ns(change.at_s) for change in changes)]

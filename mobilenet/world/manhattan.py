@@ -194,9 +194,9 @@ def _block(
 
 
 def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[list[Leg], Setout]:
-    """Draw a random moment of the steady state. Return the rest of the block that contains this moment, and the
-    beginning of the next block. The moment is in a stop or in motion with probabilities proportional to their maximum
-    durations. It is drawn again if the stop or the drive turns out to be shorter.
+    """Draw a random moment of the steady state. Return the rest of the block from this moment on, and the beginning of
+    the next block. The moment falls in a stop or a drive with probabilities proportional to their maximum durations. It
+    is drawn again if the actual stop or drive is shorter.
     """
     # The longest path leads from the outer corner of one turn to the outer corner of the next, where the host turns
     # round at a dead end.

@@ -102,9 +102,9 @@ class HostsParameters(Parameters):
 class Population(NamedTuple):
     trajectories: list[Trajectory]  # trajectories of h0, h1, ...
     speed_limit_mps: float  # an upper limit on the speed of all hosts
-    skipped_tracks: int  # number of imported tracks that are too short for their host to join and leave
+    skipped_tracks: int  # number of skipped tracks, which are too short for their host to join and leave
     names: dict[str, str]  # host name, such as h0 -> name in the imported file
-    further: Callable[[str], Trajectory]  # returns the trajectory of a host that is added by hand, given its name
+    further: Callable[[str], Trajectory]  # returns the trajectory of a host with this name that is added by hand
 
 
 def trajectories(
@@ -117,7 +117,7 @@ def trajectories(
     own: Any = None,
 ) -> Population:
     """Return the trajectories of all hosts. File names are relative to `folder`. `anchor` is the position of (0, 0) in
-    the file. `own` is the plug-in's model for OwnMobility. Without a model, following a trajectory raises an error.
+    the file. `own` is the plug-in's model for OwnMobility. If it is missing, trajectories cannot be followed.
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):

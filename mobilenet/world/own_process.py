@@ -1,7 +1,7 @@
 """The declaration of a user's process: a generator function in a file, and the hosts on which it acts.
 
-Model     `check` and the verifier do not load code. The declaration tells them how fast hosts may move, and whether
-          the process observes the run.
+Model     `check` and the verifier do not load code. They learn from the declaration how fast hosts may move, and
+          whether the process observes the run.
 Units     Speeds are in metres per second.
 Source    ours: docs/guide/simpy.md
 """
@@ -56,7 +56,7 @@ class OwnProcess(Parameters):
 
 def fastest_mps(processes: Sequence[OwnProcess], host: str | None = None) -> float:
     """Return the highest speed that these processes may give to `host`, or to any host if `host` is None. A process of
-    the world may move all hosts.
+    the world may move every host.
     """
     acting = [one for one in processes if host is None or isinstance(one.hosts, str) or host in one.hosts]
     return max((one.speed_limit_mps or 0.0 for one in acting), default=0.0)

@@ -71,8 +71,8 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
 def _begin_underway(
     parameters: RandomWaypoint, ground: Ground, stream: Stream
 ) -> Generator[Leg, None, tuple[float, float]]:
-    """Yield the remaining part of a leg and the pause after it, from a random moment on. Return the position at the end
-    of the leg.
+    """Yield the rest of a leg and the pause after it, starting at a random moment. Return the position at the end of
+    the leg.
     """
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s

@@ -92,7 +92,7 @@ def legs(parameters: ReferencePointGroup, ground: Ground, stream: Stream, of_gro
 
 
 def _deviations(parameters: ReferencePointGroup, stream: Stream) -> Iterator[Leg]:
-    """Yield legs relative to the centre of the group. The first leg is already in progress at the start."""
+    """Yield legs relative to the centre of the group. The first leg has already begun."""
     far_m, angle = parameters.group_radius_m * sqrt(stream.random()), 2 * pi * stream.random()
     own_x, own_y = far_m * cos(angle), far_m * sin(angle)
     step_ns = ns(parameters.deviation_step_s)

@@ -31,7 +31,7 @@ from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
 SLOWEST_MPS = 0.1  # moving hosts are rarely slower; in degrees, even an airliner moves only 0.003 per second
-MOSTLY = 0.8  # the fraction of all hosts' total time in which they must be slow for a warning
+MOSTLY = 0.8  # hosts must be slow for this fraction of their total time to cause a warning
 
 
 class Tracks(Parameters):
@@ -105,7 +105,7 @@ class Tracks(Parameters):
 
     @property
     def are_worlds_of_their_own(self) -> bool:
-        """Whether a different seed leads to different movement."""
+        """Whether different seeds lead to different movement."""
         return self.random_start_s > 0 or self.random_hosts is not None or self.random_share is not None
 
 
@@ -219,8 +219,8 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
-    """Return a warning if the coordinates are probably degrees: read as metres, they would keep all hosts in one cell
-    and almost motionless. Otherwise return an empty string.
+    """Return a warning if the coordinates are probably degrees. If they were metres, all hosts would stay in one cell,
+    almost motionless. Otherwise return an empty string.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
     fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90

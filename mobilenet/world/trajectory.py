@@ -27,7 +27,7 @@ class Trajectory:
 
     legs: Callable[[], Iterator[Leg]]
     appears_ns: int = 0
-    disappears_ns: int | None = None  # the end of the path; the host then stays there, and may leave
+    disappears_ns: int | None = None  # the end of the path; afterwards the host stays there, and may leave
     leaves_ns: int | None = None  # when the host asks to leave, so that it has left by the end of the path
 
 

@@ -66,7 +66,7 @@ class WorkloadParameters(Parameters):
 def broadcast_times(
     parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
 ) -> Iterator[int]:
-    """Yield the times, in nanoseconds from `start_ns` up to but excluding `stop_ns`, at which a host broadcasts.
+    """Yield the times at which a host broadcasts, in nanoseconds from `start_ns` up to but excluding `stop_ns`.
     `segment` is the number of manual workload changes before `start_ns`. Each segment has its own random numbers.
     """
     if parameters.arrivals == "explicit":

@@ -1,6 +1,6 @@
 """Damage a run directory as a failing disk, an editor or an attacker might.
 
-Model     A damage consists of a name and a function that damages a directory. The damages depend only on the files, so
+Model     A case consists of a name and a function that damages a directory. The cases depend only on the files, so
           the same run is always damaged in the same ways.
 """
 
@@ -44,7 +44,7 @@ def damages(run: Path) -> Iterator[Damage]:
 
 
 def document_damages(run: Path, name: str) -> Iterator[Damage]:
-    """Yield damages of a document. Each of them removes one key or gives it a wrong value."""
+    """Yield ways to damage a document. Each of them removes one key or gives it a wrong value."""
     document = json.loads((run / name).read_text())
     paths: list[tuple[str, ...]] = [(key,) for key in document]
     paths += [(key, *list(inside)[:1]) for key, inside in document.items() if isinstance(inside, dict) and inside]
@@ -85,7 +85,7 @@ def _set(name: str, path: tuple[str, ...], value: Any) -> Callable[[Path], None]
 
 
 def _cell(name: str, column: str, value: Any) -> Callable[[Path], None]:
-    """Return a damage that changes one cell of a column: the last cell of `time_ns`, or the middle cell of another
+    """Return a function that changes one cell of a column: the last cell of `time_ns`, or the middle cell of another
     column.
     """
 

@@ -1,6 +1,6 @@
 """Damage the directory of a study as a failing disk, an editor or an attacker might.
 
-Model     As in damages.py, a damage consists of a name and a function that damages a directory.
+Model     As in damages.py, a case consists of a name and a function that damages a directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_COLUMNS = 12
 
 
 def study_damages(study: Path) -> Iterator[Damage]:
-    """Yield all damages of a study. They depend only on its files."""
+    """Yield all ways to damage a study. They depend only on its files."""
     names = [path.relative_to(study).as_posix() for path in sorted(study.rglob("*")) if path.is_file()]
     names = [name for name in names if not name.startswith("runs/") and not name.endswith((".svg", ".png"))]
     measured = [name for name in names if name.startswith("measured/")]
@@ -88,7 +88,7 @@ def _made_file(folder: str) -> Callable[[Path], None]:
 
 
 def _lines(study: Path, name: str) -> Iterator[Damage]:
-    """Yield damages of a YAML file. Each of them removes one line or changes its value."""
+    """Yield ways to damage a YAML file. Each of them removes one line or changes its value."""
     lines = (study / name).read_text().splitlines(keepends=True)
     for number, line in enumerate(lines):
         key = line.partition(":")[0]

@@ -110,7 +110,7 @@ def test_type_annotations_of_the_package_reach_its_users() -> None:
 
 
 def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
-    """The script lies next to a clone. The folder of the clone is also called mobilenet, but is not the package."""
+    """The script is next to a clone. The folder of the clone is also called mobilenet, but is not the package."""
     (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
     (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

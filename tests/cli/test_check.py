@@ -32,7 +32,7 @@ def test_check_warns_of_a_long_drain_deadline(tmp_path: Path) -> None:
 
     (line,) = warnings("drain_s=1e6")
     assert line.startswith("warning: ") and re.search(r"1e\+06 s may take about \d+\.\d h", line)
-    assert warnings("wireless.loss=1") == []  # Two minutes of simulation do not take long.
+    assert warnings("wireless.loss=1") == []  # Simulating two minutes does not take long.
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])

@@ -1,6 +1,6 @@
 """Tests that commands report a damaged run directory in lines of limited length, and never as an internal error.
 
-There are a few hundred damages. Each of them is passed to one of the commands, which take turns.
+A run can be damaged in a few hundred ways. Each damaged run is passed to one of the commands, which take turns.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
-# Drawing takes seconds, so these commands are tested with only one damage in 25.
+# Drawing takes seconds, so these commands are tested with only one damaged run in 25.
 DRAWN = 25
-PART = 8  # The damages are divided among eight tests.
-THIN = 3  # One damage in three is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.
+PART = 8  # The damaged runs are divided among eight tests.
+THIN = 3  # One damaged run in three is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.
 
 
 SOUND = {

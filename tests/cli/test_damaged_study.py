@@ -1,7 +1,7 @@
 """Tests that commands report a damaged study directory in one line or rebuild the damaged file, and never fail with an
 internal error.
 
-There are more than a thousand damages. The tests cover a sample of them.
+A study can be damaged in more than a thousand ways. The tests cover a sample of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24
-AGAIN = 1 if ALL else 110  # Resuming the study takes seconds, so it is tested with only one of 110 damages.
+AGAIN = 1 if ALL else 110  # Resuming the study takes seconds, so it is tested with only one damaged study in 110.
 STUDY = f"""scenario: {FIRST}
 set: {{duration_s: 12, warmup_s: 0}}
 factors: {{wireless.loss: [0, 0.2]}}

@@ -1,4 +1,4 @@
-"""Tests of `mobilenet explain`, which prints the origin of any file and a command that makes the same bytes again."""
+"""Tests of `mobilenet explain`, which prints the origin of any file and a command that reproduces it byte for byte."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_each_figure_and_table_states_its_provenance(written: Path) -> None:
 
 
 def test_commands_printed_by_explain_reproduce_identical_files(written: Path, tmp_path: Path) -> None:
-    """The files are made again from a repetition of the run in another folder."""
+    """The run is repeated in another folder, and the files are made again from it."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
     again = shlex.split(lines[-2].partition("recreate it: mobilenet ")[2])

@@ -1,5 +1,5 @@
-"""Tests that a call of `figures` writes either all its files or none, and removes the files that a killed call has
-left.
+"""Tests that a call of `figures` writes either all its files or none, and removes the files that a killed call has left
+behind.
 """
 
 from __future__ import annotations

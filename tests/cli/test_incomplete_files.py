@@ -1,5 +1,5 @@
 """Tests that commands refuse incomplete runs and files, and that the next process removes what a killed process has
-left.
+left behind.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def test_printed_commands_for_a_study_run_as_printed(file: Path, tmp_path: Path)
     if "hosts.count" not in file.read_text():
         changes += with_few_hosts(loaded)
     if isinstance(loaded, Scenario):
-        lasts_s = 4 if loaded.hosts.count else 8  # A run of 8 s leaves out a host whose track covers at most 5 s.
+        lasts_s = 4 if loaded.hosts.count else 8  # A run of 8 s excludes hosts whose tracks cover at most 5 s.
         changes += ["--set", "warmup_s=0", "--set", f"duration_s={lasts_s}"]
     else:
         changes += ["--set", f"processes={FEW_PROCESSES}"]

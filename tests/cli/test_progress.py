@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_time_estimates_of_schedules_ignore_earlier_experiments(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The experiment took 50 s. The schedules take half a second each, so the estimate must not use the speed of the
+    """The experiment took 50 s. Each schedule takes half a second, so the estimate must not use the speed of the
     experiment.
     """
     with progress.runs_progress(False) as update:

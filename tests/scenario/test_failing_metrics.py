@@ -22,7 +22,7 @@ HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
 
 
 def scenario_with(folder: Path, body: str) -> Path:
-    """Write a scenario with two metrics: `right`, and `wrong`, whose function has the given body."""
+    """Write a scenario with two metrics, `right` and `wrong`. The function of `wrong` has this body."""
     source = f"{HEAD}def wrong(run):\n    {body}\n\n\n@metric('deliveries')\ndef right(run):\n"
     (folder / "own.py").write_text(source + "    return sum(1 for _ in run.deliveries())\n", encoding="utf-8")
     scenario = folder / "own.yaml"

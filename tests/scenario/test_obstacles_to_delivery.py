@@ -1,4 +1,4 @@
-"""Tests that `check` explains why it may be impossible to deliver any message, and does not warn otherwise."""
+"""Tests that `check` explains why it may be impossible to deliver any message, and otherwise prints no warning."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_promise_code_runs_during_verify_only_if_allowed(tmp_path: Path) -> None
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
     assert judged.returncode == 1 and BROKEN in judged.stdout and "the two records are the same" in judged.stdout
     (run.path / "metrics.json").write_text((run.path / "metrics.json").read_text().replace(": ", ": 1", 1))
-    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # the output contains both problems
+    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # the output reports both problems
     assert judged.returncode == 1 and BROKEN in judged.stdout and "metrics.json: window_s: 120, but" in judged.stdout
     (run.path / "prompt.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     command("verify", "run", place=tmp_path)

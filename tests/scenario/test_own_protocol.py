@@ -234,7 +234,7 @@ def test_expired_timers_of_a_plug_in_are_reused(gossip: Path) -> None:
     simulation = Simulation(Scenario.load(gossip, SMALL), allow_code=True)
     simulation.run()
     most = max(len(node._timers) for node in simulation.hosts)
-    assert 0 < most < 20  # far fewer timers than the several hundred waits
+    assert 0 < most < 20  # There are several hundred waits, but far fewer timers.
 
 
 def test_an_installed_package_can_provide_a_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_walls_of_the_town_block_links_between_streets() -> None:
         for world in (scenario, scenario.with_changes(["wireless.obstacles=null"]))
     )
     serving, open_air = town.serving, plain.serving
-    # Station 4 is at the baker. One link runs 80 m along the street, the other one 80 m to the south-east, across the
+    # Station 4 is at the bakery. One link runs 80 m along the street, the other one 80 m to the south-east, across the
     # courtyard.
     x, y = sites[4].tolist()
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)

@@ -67,7 +67,7 @@ WORLDS: dict[str, tuple[str, list[str]]] = {  # name -> (scenario, overrides)
 
 
 class Mutant(NamedTuple):
-    """A mutant of the simulator. `reports` is a text that the report of the run must contain."""
+    """A mutant of the simulator. The report of the run must contain the string `reports`."""
 
     owner: type
     function: str
@@ -81,7 +81,7 @@ IS_LOUDEST = "power = tx - plain[int(distance_m * 100 + 0.5)]"
 THERE = "self._calendar.at(self._last_ns, wire.next_arrives)"
 ON_THE_WIRE = "-(-8 * size_bytes * SECOND // self._bits_per_s)"
 MUTANTS: dict[str, Mutant] = {
-    # These are mutants of the radio by distance.
+    # These mutants affect the radio with reception by distance.
     "two_frames_at_once": Mutant(
         UnitDisk, "_disturb_lock", "not self._survives(node.lock_d2, d2)", "False", "crowd", "overlaps it"
     ),
@@ -122,7 +122,7 @@ MUTANTS: dict[str, Mutant] = {
     "records_half_of_the_bytes": Mutant(
         Counters, "sample_totals", '"radio_bytes", sum(', '"radio_bytes", 0.5 * sum(', "disk", "is recorded as"
     ),
-    # These are mutants of the MAC.
+    # These mutants affect the MAC.
     "does_not_wait_for_difs": Mutant(
         Dcf, "_after_idle", "self._rules.difs_ns", "self._rules.sifs_ns", "crowd", "before DIFS"
     ),
@@ -138,7 +138,7 @@ MUTANTS: dict[str, Mutant] = {
         Dcf, "is_new", "self._last_heard.get(frame.sender.index) == frame.number", "False", "groupcast",
         "a repetition",
     ),
-    # These are mutants of the radio by power.
+    # These mutants affect the radio with reception by power.
     "too_much_power": Mutant(Sinr, "start", IS_LOUDEST, IS_LOUDEST.replace("100", "95"), "sinr", "dBm, expected"),
     "no_interference": Mutant(Interference, "changes", "ends > first and", "False and", "sinr", "has an SINR of"),
     "changes_over_at_once": Mutant(Sinr, "_arrive", "node.lock_until > first", "False", "sinr", "and so is"),
@@ -158,7 +158,7 @@ MUTANTS: dict[str, Mutant] = {
     "walks_while_it_is_down": Mutant(
         Movement, "pause", "self._set(host, x, y, 0.0, 0.0)", "self._set(host, x, y, vx, vy)", "crashes", "expected"
     ),
-    # These are mutants of the wires.
+    # These mutants affect the wires.
     "sends_in_no_time": Mutant(Link, "send", ON_THE_WIRE, "0", "disk", "too early"),
     "overtakes_on_a_wire": Mutant(
         Link, "send", "arrivals.append(arrive)", "arrivals.appendleft(arrive)", "disk", "too early"
@@ -167,12 +167,12 @@ MUTANTS: dict[str, Mutant] = {
         Link, "send", THERE, f"{THERE}; wire.arrivals.append(arrive); {THERE}", "disk", "two fates"
     ),
     "counts_bytes_wrongly": Mutant(Link, "send", "+= size_bytes", "+= size_bytes + 1", "disk", "bytes were put"),
-    # These are mutants of TCP.
+    # These mutants affect TCP.
     "hands_up_out_of_order": Mutant(
         Incoming, "_release", "self._ends[0] <= self.nxt", "True", "tcp", "not the one sent"
     ),
     "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one sent"),
-    # These are mutants of the network of processes.
+    # These mutants affect the network of processes.
     "sends_all_at_once": Mutant(
         SendServer, "send", "else now) + self._send_ns", "else now)", "steps", "receives a message"
     ),

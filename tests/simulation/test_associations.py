@@ -121,7 +121,7 @@ def test_a_host_whose_track_has_ended_is_not_associated(tmp_path: Path) -> None:
     module: Any = sys.modules[type(simulation.stations[0].protocol).__module__]
     heard = [entry[1:] for entry in module.LOG if "associated" in entry[1]]
     assert heard == [("on_associated", 0, 0), ("on_associated", 1, 0), ("on_disassociated", 1, 0)]
-    assert module.LOG[-1][0] == 10e9  # The host leaves leave_before_end_s before its last sample.
+    assert module.LOG[-1][0] == 10e9  # The host leaves `leave_before_end_s` before its last sample.
 
 
 def test_association_hooks_do_not_change_the_record(tmp_path: Path) -> None:

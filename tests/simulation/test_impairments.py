@@ -1,4 +1,4 @@
-"""Tests of hosts and links that a user impairs by hand: losses, delays, and the verdict on the record."""
+"""Tests of losses and delays that a user adds to hosts and links by hand, and of the verdict on the record."""
 
 from __future__ import annotations
 

@@ -486,7 +486,7 @@ def test_an_object_that_is_not_a_process_is_rejected_early(
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """A process that caught the error could use it to access the run, even without the argument `run`."""
+    """Through such an error, a process could access the run even without the argument `run`."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")

@@ -207,7 +207,7 @@ class Edits:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
 
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
-        """Register a damage for the runs with these names, which are separated by spaces.
+        """Register an edit for the runs with these names, which are separated by spaces.
 
         `caught_by` states which property the damage must violate, a part of its explanation, or both.
         """

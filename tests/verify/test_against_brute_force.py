@@ -31,7 +31,7 @@ def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
     """Return the columns of an event log for these rows.
 
     A station reports `expire` for the host before each allowed gap. After a `reset`, the host begins to join again.
-    Other tests check whether the station may give up the host.
+    Other tests check whether the station may give up on the host.
     """
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
@@ -52,7 +52,7 @@ def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
 def sound(draws: Random, gaps: bool) -> list[Row]:
     """Draw a trace that keeps every promise. Some deliveries may still be outstanding when the trace ends."""
     rows: list[Row] = []
-    stream: list[str] = []  # messages in the order of the sequencer, except those that were given up
+    stream: list[str] = []  # messages in the order of the sequencer, except those that were abandoned
     position: dict[str, int] = {}  # member -> index in `stream` of its next delivery
     numbers = dict.fromkeys(HOSTS, 0)
     # host -> messages that were broadcast, but are not yet in the stream

@@ -1,4 +1,4 @@
-"""Tests that the verifier catches dishonest plug-ins. Some plug-ins invent handoffs, and in others the nodes share data
+"""Tests that the verifier catches dishonest plug-ins. Some plug-ins invent handoffs. In others, nodes share data
 without sending messages.
 """
 

@@ -1,4 +1,4 @@
-"""Tests that the verifier rejects damaged run directories, and that it names the property that each damage violates."""
+"""Tests that the verifier rejects damaged run directories, and names the property that each of them violates."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def manifest(**values: Any) -> Callable[[Path], None]:
 
 
 def contents(name: str, data: bytes) -> Callable[[Path], object]:
-    """Return a damage that replaces the content of a file."""
+    """Return a function that replaces the content of a file."""
     return lambda path: (path / name).write_bytes(data)
 
 

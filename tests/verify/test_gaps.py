@@ -51,7 +51,7 @@ record: {messages: true}
 
 
 class Early(Station):
-    """A station that gives up a host after half of T, and reports this to the network."""
+    """A station that gives up on a host after half of T, and reports this to the network."""
 
     def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
         assert parameters.expiry_s is not None
@@ -59,7 +59,7 @@ class Early(Station):
 
 
 class EarlyAndMute(Early):
-    """A station that gives up a host after half of T without reporting it."""
+    """A station that gives up on a host after half of T without reporting it."""
 
     def _on_expiry_timer(self) -> None:
         for c in list(self.ctx.values()):
@@ -69,7 +69,7 @@ class EarlyAndMute(Early):
 
 
 class EarlyAndLying(Early):
-    """A station that gives up a host too early, because it backdates everything that it hears from the host."""
+    """A station that gives up on a host too early, because it backdates everything that it hears from the host."""
 
     def on_receive(self, sender: int, message: Any) -> None:
         super().on_receive(sender, message)

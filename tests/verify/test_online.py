@@ -1,5 +1,5 @@
-"""Tests of the judge that checks safety during a run. Its verdict and the violating event are the same as when the
-complete run is judged.
+"""Tests of the judge that checks safety during a run. It must report the same verdict and the same violating event as
+the verifier does for the complete run.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_verify_reports_a_scenario_whose_files_are_missing(tmp_path: Path) -> No
     path = mobilenet.run(
         streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]
     ).path
-    # In the manifest, None stands for one host per track.
+    # In the manifest, None means one host for each track.
     assert json.loads((path / "manifest.json").read_text())["hosts"] is None
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):

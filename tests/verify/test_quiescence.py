@@ -111,7 +111,7 @@ def test_perpetual_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("seed", "rate_mbps"), [(9541, 1), (9542, 2)])
 def test_an_idle_network_hears_all_hosts_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
-    """For ten minutes, hosts send only heartbeats. Stations hear every host, and no host is given up."""
+    """For ten minutes, hosts send only heartbeats. Stations hear every host, and do not give up on any of them."""
     idle = static(
         *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0",
         "workload={arrivals: none}",

@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
 
 
 def _change_the_middle(texts: list[str | None]) -> None:
-    """Change the middle of the first long text without changing its length."""
+    """Change the middle of the first long string without changing its length."""
     row = next(row for row, text in enumerate(texts) if text is not None and len(text) > 100)
     text = str(texts[row])
     texts[row] = f"{text[:60]}X{text[61:]}"
@@ -135,7 +135,7 @@ def test_verify_repeat_finds_every_edit(name: str, whole: Path, tmp_path: Path) 
     where = divergence(copy.path)
     assert where is not None and where.startswith(words)
     one, _, other = where.partition(", but the repeat has ")
-    assert not one.endswith(f" {other}")  # the output shows where the texts differ
+    assert not one.endswith(f" {other}")  # the output shows where the strings differ
     result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 

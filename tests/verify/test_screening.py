@@ -1,5 +1,5 @@
-"""Tests of the two ways of checking a trace. Screening whole columns and examining each event must find the same
-problem and print the same message.
+"""Tests of the two ways of checking a trace. Screening whole columns must find the same problem, and print the same
+message, as examining each event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the verifier with one handwritten trace for each answer that it may give."""
+"""Tests of the verifier, with one handwritten trace for each of its possible answers."""
 
 from __future__ import annotations
 
@@ -126,12 +126,12 @@ def gaps(lines: str) -> str:
         "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 s0 expire h1 10.9\nh1 recover\nh1 gap",
         # The gap is reported a second time.
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
-        # The host is given up by its last station, and returns at another one.
+        # The last station of the host gives up on it, and the host returns at another one.
         (
             "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1"
             " handoff_start\nh1 handoff_end s0\nh1 gap"
         ),
-        # The host is given up while it asks to join.
+        # The station gives up on the host while the host asks to join.
         "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
 )
@@ -143,7 +143,7 @@ def test_a_host_given_up_as_silent_is_allowed_a_gap(lines: str) -> None:
     "lines",
     [
         "60 h1 gap",
-        "60 h1 out_of_coverage\n70 h1 gap",  # No station has given up the host.
+        "60 h1 out_of_coverage\n70 h1 gap",  # No station has given up on the host.
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # The record does not contain the gap.
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
@@ -153,10 +153,10 @@ def test_a_host_given_up_as_silent_is_allowed_a_gap(lines: str) -> None:
         "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",
         # The host has been heard since the first gap.
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",
-        # The host has been heard since it was given up.
+        # The host has been heard since the station gave up on it.
         "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",
         "60 h1 leave\n61 h1 join\nh1 gap",
-        # The station that gave up the host was not the station of the host.
+        # The station that gave up on the host was not the station of the host.
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )

@@ -1,4 +1,4 @@
-"""Find texts that overlap in a figure, by comparing the boxes in which matplotlib draws them."""
+"""Find overlapping text in a figure by comparing the boxes in which matplotlib draws it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 
 def overlapping(figure: Any) -> list[tuple[str, str]]:
-    """Return pairs of visible texts that overlap, and texts that extend beyond the page."""
+    """Return pairs of visible strings that overlap, and strings that extend beyond the page."""
     figure.canvas.draw()
     seen = [(text.get_text(), text.get_window_extent()) for text in _texts(figure)]
     pairs = [(a, b) for (a, one), (b, other) in combinations(seen, 2) if one.padded(-1).overlaps(other.padded(-1))]

@@ -124,8 +124,8 @@ def test_a_session_without_a_cause_is_shown_without_one(tmp_path: Path) -> None:
 
 
 def test_a_station_with_its_radio_off_is_not_described_as_down(tmp_path: Path) -> None:
-    """No node crashes, but the radio of a station is off. Frames to this station have the same fate as frames to a
-    receiver that is down.
+    """No node crashes, but the radio of a station is off. Frames sent to this station have the same fate as frames sent
+    to a receiver that is down.
     """
     changes = {
         "duration_s": 5,

@@ -1,4 +1,4 @@
-"""Tests that figures are readable: texts do not overlap, captions describe the measurement, and a figure without data
+"""Tests that figures are readable: labels do not overlap, captions describe the measurement, and a figure without data
 contains a sentence.
 """
 

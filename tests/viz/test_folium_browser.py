@@ -1,4 +1,4 @@
-"""Tests of folium maps in a real browser without a network: they play smoothly, and the layers of a user lie on top."""
+"""Tests of folium maps in a real browser without a network: they play smoothly, and users' layers are on top."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests of the figures of frames for both radio models. The tests recount pairs one by one, and check that each reason
-for a loss has a text.
+for a loss has a description.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def test_non_positive_values_are_marked_on_logarithmic_axes() -> None:
 
 
 def test_a_logarithmic_axis_has_a_lower_limit() -> None:
-    """Because of rounding, a buffer may appear to hold 1e-17 messages."""
+    """Because of rounding errors, a buffer may appear to hold 1e-17 messages."""
     with page(6, 3) as (_, axes):
         axes.plot([1, 2, 3], [1e-17, 1, 300])
         log_values(axes)

@@ -121,7 +121,7 @@ def test_the_map_has_cards_of_hosts_stations_and_messages(browser: Page, page: P
     assert obstacles(browser) == []
     assert browser.evaluate("[...document.querySelectorAll('aside')].every((one) => one.ariaLabel)")
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
-    # This is the text that a screen reader reads.
+    # A screen reader reads this text.
     assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
     assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")

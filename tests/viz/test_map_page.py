@@ -47,7 +47,7 @@ def test_the_same_run_gives_the_same_map_page(run: Path, page: Path, tmp_path: P
 
 
 def renew_digests(run: Path) -> None:
-    """Update the digests in the manifest, as if the run had written the current files."""
+    """Update the digests in the manifest to match the current files."""
     with editing(run / "manifest.json") as manifest:
         manifest["files"] = file_digests(run)
 

@@ -120,7 +120,7 @@ def compose_around(
 
 
 def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """The recovery is not followed by a `join`, because programs keep their session."""
+    """No `join` follows the recovery, because programs keep their session."""
     row = plain.events[plain.events.event == "join"].iloc[:1]
     host, at = row.node.iloc[0], int(2e9)
     outage = [row.assign(event=event, time_ns=at + later) for event, later in (("crash", 0), ("recover", 40_000_000))]
@@ -197,7 +197,7 @@ def test_spacetime_rejects_a_window_around_unknown_items(
 def test_a_diagram_window_can_extend_past_the_last_event(plain: mobilenet.Run) -> None:
     last_ns = int(plain.events.time_ns.max())
     end_ns = last_ns + 400_000_123
-    # The time is written as in an error message.
+    # The time has the same format as in an error message.
     window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)
     assert window.begin_ns < end_ns - 100_000_000 and window.end_ns >= end_ns and window.title.startswith("h1 around")
     with pytest.raises(WindowError, match=f"lasts from 0 to {end_ns / 1e9:.10g}"):

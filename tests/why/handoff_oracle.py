@@ -134,8 +134,8 @@ class Setup:
         self.sent_by(earlier)
 
     def earlier(self, since: int) -> Row | None:
-        """Return the previous frame of the same kind to the same receiver, if it was sent after `since` and after the
-        start of the handoff.
+        """Return the previous frame of this kind to this receiver, if it was sent after both `since` and the start of
+        the handoff.
         """
         if self.frame is None:
             return None

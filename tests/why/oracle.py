@@ -401,7 +401,7 @@ class Run:
         return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
 
     def reception(self, message: str, delivery: Event) -> Row | None:
-        """Return the reception that brought the message (step 1)."""
+        """Return the reception by which the message arrived (step 1)."""
         node = delivery.node
         rows = [row for row in self.receptions(message, node) if row.events <= delivery.number]
         handler = self.handlers[delivery.number]
@@ -589,7 +589,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """Return a message that this reception contains, or None if it contains the waiting message itself."""
+        """Return a message contained in this reception, or None if the waiting message is one of them."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)

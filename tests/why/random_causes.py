@@ -144,7 +144,7 @@ def wall(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def fading(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Use fading that is strong only beyond 90 m. One host is farther away than that."""
+    """Use fading that is strong only beyond 90 m. One host is farther than that from its station."""
     host = world.lonely_host(95, 110)
     document = world.document(folder) | {"wireless": {"model": "sinr"}}
     change = {"wireless.fading": {"model": "nakagami", "m_near": 100, "m_far": 0.5, "near_m": 90}}

@@ -37,7 +37,7 @@ FAR_M = 5000.0  # far from all stations
 DRAWS = 20
 NEEDED = 0.95  # required share of the draws in which the fault is named
 LEAST_DIFFERENCE = 0.2
-MOST_SEEDS = 10  # highest number of seeds to try for each draw that counts
+MOST_SEEDS = 10  # maximum number of seeds to try for each draw that counts
 LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION))
 BACKBONES = get_args(BackboneParameters.model_fields["kind"].annotation)
 BUNDLING = ("vcube_best_effort",)
@@ -46,7 +46,7 @@ ANSWERING = ("vcube_best_effort", "vcube_reliable")
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
 CAUSAL = ("mobile_causal",)  # Over TCP, a host that was down has a gap, so a crash does not delay messages.
-# Broadcasts in which processes wait for answers from each other.
+# In these broadcasts, processes wait for answers from each other.
 BROADCASTS = ("best_effort", "reliable", "causal_reliable")
 PROGRAM = ("program",)  # Only programs may run on a network that loses messages.
 PROCESSES = 8

@@ -1,4 +1,4 @@
-"""Tests of explained delays in small worlds: the parts have no gaps or overlaps and add up to the delay."""
+"""Tests of explained delays in small worlds: their parts do not overlap, have no gaps, and add up to the delay."""
 
 from __future__ import annotations
 

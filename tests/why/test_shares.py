@@ -1,4 +1,4 @@
-"""Tests of the metrics that give the share of each cause in the delay, and of the bars that show these shares."""
+"""Tests of the metrics for each cause's share of the delay, and of the bars that show these shares."""
 
 from __future__ import annotations
 

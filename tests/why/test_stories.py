@@ -61,7 +61,7 @@ def parts(run_stories: Stories) -> Counter[str]:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
-            if stretch.kind == kinds.LOST:  # The loss happened at the node that the sentence names.
+            if stretch.kind == kinds.LOST:  # The loss occurred at the node that the sentence names.
                 at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
                 assert run_stories.record.outcome_at(stretch.row, at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)

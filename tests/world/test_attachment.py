@@ -187,7 +187,7 @@ def test_a_host_moved_to_the_cell_edge_is_attached_and_heard(
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
 def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """The test covers both the table of distances and the tree that replaces it for more than 64 stations."""
+    """The test covers both the table of distances and the tree that is used instead for more than 64 stations."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150

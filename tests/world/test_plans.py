@@ -100,7 +100,7 @@ def test_churn_matches_its_configured_rates() -> None:
         ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
     )
     assert len(plan.absent_at_start) == pytest.approx(400, abs=70)
-    # Hosts are members for 30 s and then not members for 30 s, on average.
+    # On average, hosts are members for 30 s, and then are not members for 30 s.
     assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)
 
 

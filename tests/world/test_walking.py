@@ -115,7 +115,7 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
 
 @pytest.mark.long
 def test_starts_are_distributed_alike_if_a_part_is_drawn_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the box around all cells is nearly empty, the simulator draws a cell first."""
+    """If the box around all cells is nearly empty, the simulator first draws a cell."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
     tables = []
     for least_share in (0, 2):
@@ -142,7 +142,7 @@ def test_the_steady_state_check_rejects_a_start_at_waypoints() -> None:
     ground = Ground(CORNER.ground())
 
     def naive(host: int) -> Iterator[Leg]:
-        """Yield the legs of a walk that begins at a waypoint, as in most simulators."""
+        """Yield the legs of a walk that starts at a waypoint, as in most simulators."""
         stream = Stream(1, "mobility", f"h{host}")
         parameters = RandomWaypoint(speed_mps=(1, 8), pause_s=(0, 20))
         ax, ay = ground.point(stream)

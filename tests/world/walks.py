@@ -29,8 +29,8 @@ def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, flo
 
 
 def check_continuous(legs: list[Leg]) -> None:
-    """Check that each leg begins where the previous one ended, to a tenth of a millimetre, and that its duration is
-    positive.
+    """Check that each leg begins within a tenth of a millimetre of the end of the previous leg, and has a positive
+    duration.
     """
     for before, after in pairwise(legs):
         assert before.duration_ns is not None and before.duration_ns > 0

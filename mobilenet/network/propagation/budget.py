@@ -47,7 +47,7 @@ class CachedPath:
         self.by: i64 = 0
         self.cost: i64 = 0
         self.chance: i64 = 0
-        self.walls_due = False  # True while `cost` does not include the loss of the walls yet
+        self.walls_due = False  # True if the loss of the walls must still be added to `cost`
 
 
 class LinkBudget:

@@ -29,7 +29,7 @@ from mobilenet.world.tracks.projection import FARTHEST_M, Anchor, Offset, Origin
 from mobilenet.world.tracks.source import head, open_tracks, path_text
 
 MOST_BYTES = 100_000_000
-POST = 0.05  # in metres; as degrees, this would be 5 km
+POST = 0.05  # metres; a polygon of this size in degrees would be 5 km wide
 CUPBOARD = 1.0
 KIOSK = 5.0
 DECIMALS = 3

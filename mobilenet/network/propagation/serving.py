@@ -43,7 +43,7 @@ class Serving:
         return self._tx - self._budget.loss_up_to_cdb(self._x[station], self._y[station], True, x, y, False, most_cdb)
 
     def best(self, x: float, y: float) -> tuple[int, int]:
-        """Return the strongest station at a point and its power, or NOBODY and SILENT if no station is in reach."""
+        """Return the strongest station at a point and its power, or NOBODY and SILENT if no station is within reach."""
         best, strongest = NOBODY, SILENT
         for station in range(len(self._x)):
             power = self.power(station, x, y)

@@ -3,10 +3,10 @@
 Model     There is no carrier sense, no back-off and no retransmission. The layers above must repair losses. A frame
           without `acknowledged`, such as a broadcast, is finished when it has been sent. A frame with `acknowledged`
           blocks the queue until its acknowledgement, which takes no time, is never lost, and comes when the last bit
-          arrives. If it does not come, the sender gives up the frame `timeout_ns` after the first bit, but not before a
-          receiver could have received the whole frame. Datagrams are never acknowledged. INET would acknowledge them.
-          With two seeds, this made the delay of paper/static.yaml 0.4 % and 8 % longer. In full duplex, a node can
-          receive while it sends. Otherwise, sending aborts a reception.
+          arrives. If it does not come, the sender gives up on the frame `timeout_ns` after the first bit, but not
+          before a receiver could have received the whole frame. Datagrams are never acknowledged. INET would
+          acknowledge them. With two seeds, this made the delay of paper/static.yaml 0.4 % and 8 % longer. In full
+          duplex, a node can receive while it sends. Otherwise, sending aborts a reception.
 Units     Times are integer nanoseconds.
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
           acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one is
@@ -23,8 +23,8 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acking(Mac):
-    """A MAC without carrier sense. Its deadline ends the current wait, which is for the end of the frame in the air,
-    for the acknowledgement, or for the timeout.
+    """A MAC without carrier sense. Its deadline ends the current wait: for the end of the frame in the air, for the
+    acknowledgement, or for the timeout.
     """
 
     __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
@@ -35,8 +35,8 @@ class Acking(Mac):
         super().__init__(kernel, medium, transceiver, queue_frames)
         self._timeout_ns = timeout_ns
         self._in_air: Frame | None = None  # the first frame of the queue, after it has been sent
-        # The time at which the addressee has received the whole frame. It is NEVER if no acknowledgement is expected,
-        # or once this time has passed.
+        # The time at which the whole frame has reached the addressee. NEVER if no acknowledgement is expected, or once
+        # this time has passed.
         self._arrives_at = NEVER
         # The transmitter is busy until this time. A crash does not change this, because the frame stays in the air.
         self._leaves_until = NEVER
@@ -98,8 +98,8 @@ class Acking(Mac):
         self._in_air = None
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Hand up a frame that is addressed to this node. No acknowledgement is sent, because the sender has already
-        received it.
+        """Hand up a frame that is addressed to this node. It is not acknowledged here, because the sender already has
+        the acknowledgement.
         """
         if frame.to is self._transceiver:
             self._transceiver.hand_up(frame)

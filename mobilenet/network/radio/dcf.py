@@ -94,7 +94,7 @@ class Dcf(Mac):
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # Slots are not counted before this time, at which the last ACK timed out.
+        self._not_before = NEVER  # slots are not counted before this time (the timeout of the last ACK)
         self._frozen_at = NEVER  # time at which the count of slots last stopped
         self._before_freeze = (0, 0)
 
@@ -228,7 +228,7 @@ class Dcf(Mac):
                 self._finish(self._queue[0], delivered=True)
             return
         if frame.to is not transceiver:
-            # This is the NAV.
+            # Set the NAV.
             transceiver.sense(end, end + self._rules.sifs_ns + self._rules.ack(frame.rate_mbps).airtime_ns)
             if transceiver.contending:
                 self.defer(end)

@@ -88,7 +88,7 @@ class Frame:
         self.number = 0
         self.retries = 0
         self.settled: Transceiver | None = None  # the receiver for which the random loss has already been drawn
-        self.serial = 0  # sequence number among all frames on the medium, which assigns it
+        self.serial = 0  # sequence number among all frames on the medium, assigned by the medium
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # position of the sender at the start of the frame (only with sinr)
         self.receivers: list[Transceiver] = []  # the nodes that the frame reaches, sorted by index

@@ -1,8 +1,8 @@
 """Compute the headers that surround a message on the radio, and the duration of the whole frame.
 
-Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, QoS Control 2 with groupcast, FCS 4 bytes), which takes the
-          airtime of its mode. There is one rate for broadcasts and one for acknowledged unicast. acking: a MAC header
-          and a PHY header of configured sizes, without a preamble, and with a single rate.
+Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, QoS Control 2 with groupcast, FCS 4 bytes) with the airtime
+          of its mode. There is one rate for broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY
+          header of configured sizes, without a preamble, and with a single rate.
 Units     Times are integer nanoseconds, rates are in Mb/s, and sizes are in bytes.
 Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: docs/models/radio.md
 """

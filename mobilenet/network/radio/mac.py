@@ -79,7 +79,7 @@ class Mac(Deadline):
         raise NotImplementedError
 
     def is_new(self, frame: Frame) -> bool:
-        """Return whether a group frame that arrived intact has not been received before."""
+        """Return whether a group frame that arrived intact is new to this node."""
         return True
 
     def defer(self, first: int) -> None:

@@ -113,7 +113,7 @@ class Medium:
             sender.mac.defer(now)
 
     def _lose(self, node: Transceiver, outcome: int) -> None:
-        """Set the outcome of the frame that the node is locked on, unless the frame is already lost."""
+        """Set the outcome of the frame that the node is locked onto, unless the frame is already lost."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
         if frame.outcomes[i] == RECEIVED:
@@ -134,8 +134,8 @@ class Medium:
         return frame.outcomes[i] == RECEIVED
 
     def impair(self, node: Transceiver, loss: float, draws: RandomNumbers) -> None:
-        """Lose frames that the node sends or receives with this probability. This includes frames that have not ended
-        yet.
+        """Make the node lose frames that it sends or receives, each with probability `loss`. Frames that have not ended
+        yet are included.
         """
         self._impaired.pop(node.index, None)
         if loss > 0:

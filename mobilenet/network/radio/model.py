@@ -73,14 +73,14 @@ class RadioModel(ABC):
 
     @property
     def surely_heard(self) -> bool:
-        """Whether a station certainly hears each node in range repeatedly, even under load. Only then does silence mean
-        that the node is gone.
+        """Whether a station is certain to hear every node in range repeatedly, even under load. Only then does silence
+        mean that a node is gone.
         """
         return False
 
     @abstractmethod
     def words(self, place: Place) -> Iterator[str]:
-        """Yield the parts of a one-line description of reception, which can be quoted in a paper."""
+        """Yield the parts of a one-line description of reception that is suitable for a paper."""
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
@@ -96,7 +96,7 @@ class RadioModel(ABC):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether hardly any nodes hear each other. `warnings` reports this."""
+        """Whether hardly any two nodes hear each other. `warnings` reports this."""
         return False
 
     @abstractmethod

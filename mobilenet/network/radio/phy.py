@@ -1,4 +1,4 @@
-"""Compute how long a frame occupies the medium, and how long the waits between frames are.
+"""Compute how long a frame occupies the medium, and how long nodes wait between frames.
 
 Model     DSSS/CCK with the long preamble, and OFDM in 20 MHz. There are no bit errors.
 Units     Times are integer nanoseconds, rates are in Mb/s, and sizes are bytes of PSDU (MAC header and FCS included).

@@ -50,13 +50,13 @@ class Transceiver:
         # sending.
         self.free_from = NEVER
         self.lock_until = NEVER
-        # The serial of the frame that the node is locked on; a reference to the frame would need another cache line.
+        # The serial of the frame that the node is locked onto; a reference to the frame would need another cache line.
         self.lock_frame = 0
         self.serving: Transceiver | None = None  # the station that serves this host, for counting the addressed nodes
         self.up = True
         self.contending = False
 
-        # The components of free_from. The frame that the node is locked on counts as being in the air, even if
+        # The components of free_from. The frame that the node is locked onto counts as being in the air, even if
         # air_until does not include it yet.
         self.is_station = is_station
         self.air_until = NEVER
@@ -100,4 +100,4 @@ class Transceiver:
 
 
 def _ignore(frame: Frame) -> None:
-    """Ignore a frame, because a MAC is not attached yet."""
+    """Ignore a frame, because no MAC is attached yet."""

@@ -52,7 +52,7 @@ class Congestion:
         self.recover = 0
         self.recovering = False
         self.duplicates = 0  # number of successive acknowledgements that repeat the previous one
-        self.partials = 0  # number of partial acknowledgements in this recovery
+        self.partials = 0  # number of partial acknowledgements during this recovery
 
     @property
     def allowance(self) -> int:

@@ -78,7 +78,7 @@ class Connection:
         self._ack_delay_ns = ns(parameters.delayed_ack_s)
         self._timer = port.timer(self._on_timeout)
         self._ack_timer = port.timer(self._send_ack)
-        self._deadline = 0  # time at which the attempt to connect is given up
+        self._deadline = 0  # time at which the attempt to connect is abandoned
         self._attempts = 0  # number of consecutive timeouts
         self._owed = 0  # number of data segments received since the last acknowledgement was sent
         # The measurement of a round trip ends when all bytes below this one are acknowledged; 0 if there is no

@@ -5,8 +5,8 @@ Model     Connections are identified by peer and incarnation. A segment that doe
           connection at a time. When a newer one is complete, which proves that its SYN was not an old copy, the older
           one is closed as "replaced". An accepted connection that is never completed is removed without an upcall.
           Incarnations come from the clock, like initial sequence numbers: the current time, or the last incarnation
-          plus one if that is higher. A node that crashes and returns never repeats an incarnation, provided that it
-          stays down for more nanoseconds than the number of connections that it began in its last instant.
+          plus one if that is higher. A node that crashes and returns never repeats an incarnation, provided that its
+          downtime in nanoseconds exceeds the number of connections that it began in its last instant.
 Units     Times are integer nanoseconds.
 Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: docs/models/tcp.md
 """
@@ -24,7 +24,7 @@ from mobilenet.protocols.port import Timer
 
 
 class Owner(Protocol):
-    """The node that an endpoint belongs to. `peer` is the number of the other node."""
+    """The node to which an endpoint belongs. `peer` is the number of the other node."""
 
     @property
     def now(self) -> int: ...
@@ -164,8 +164,8 @@ class Endpoint:
         return self._last_incarnation
 
     def replace(self, link: Link) -> None:
-        """Replace the previous link of a peer, because `link` is complete. If the same peer opened an older link, that
-        link no longer exists at the peer.
+        """Replace the previous link of a peer, because `link` is complete. An older link that the peer opened no longer
+        exists at its end.
         """
         older = self._accepted.get(link.peer)
         self._accepted[link.peer] = link

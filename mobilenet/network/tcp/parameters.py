@@ -5,9 +5,9 @@ Defaults  Defaults follow the paper's baseline where the paper states them, and 
           explanation:
           - delayed_ack_s is 0.2 with a minimum timeout of 0.2 s, as in the paper. The estimator learns a short round
             trip from the handshake, so the first single segment of a connection is sent again although it was not lost.
-            The next sample contains the delay, and the timeout stays above it as long as most segments come singly. If
-            most come in pairs, the timeout falls back to the minimum, and a single segment is sometimes repeated (with
-            25 messages a second without Nagle, one in 300). With 0.1 s, there are no unnecessary repetitions.
+            The next sample contains the delay, and the timeout stays above it as long as most segments arrive singly.
+            If most arrive in pairs, the timeout falls back to the minimum, and a single segment is sometimes repeated
+            (with 25 messages a second without Nagle, one in 300). With 0.1 s, there are no unnecessary repetitions.
           - nagle is on (RFC 9293: should; INET: on), because it puts several messages into one segment while the
             window is open. It holds back a short segment until all earlier bytes are acknowledged, which may take up to
             delayed_ack_s. With nagle off, messages share a segment only if a window has held them back.

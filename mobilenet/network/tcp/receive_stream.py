@@ -17,7 +17,7 @@ from mobilenet.network.tcp.send_stream import FIRST_BYTE
 
 
 class Incoming:
-    """The bytes and messages that have arrived. The length is the number of messages that wait for earlier bytes."""
+    """The bytes and messages that have arrived. Its length is the number of messages that wait for earlier bytes."""
 
     __slots__ = ("_blocks", "_ends", "_messages", "_starts", "nxt")
 

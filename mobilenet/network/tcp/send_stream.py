@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 
 
 class Outgoing:
-    """All messages that are not acknowledged yet, whether they have been sent or not. The length is the number of these
+    """All messages that are not acknowledged yet, whether or not they have been sent. Its length is the number of these
     messages.
     """
 
@@ -55,7 +55,7 @@ class Outgoing:
         return self._last - self._first
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the messages, beginning with the oldest one."""
+        """Yield the messages from oldest to newest."""
         return (self._messages[number][3] for number in range(self._first, self._last))
 
     @property
@@ -82,7 +82,7 @@ class Outgoing:
         self._last += 1
 
     def available(self, limit: int) -> int:
-        """Return how many bytes a segment that begins at nxt could contain now."""
+        """Return how many bytes a segment that starts at nxt could contain now."""
         stop = self.end
         if self._limit is not None:
             last = self._messages.get(self._first + self._limit - 1)

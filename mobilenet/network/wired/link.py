@@ -117,7 +117,7 @@ class Link:
     # --- by hand
 
     def impair(self, loss: float, delay_ns: int, draws: RandomNumbers) -> None:
-        """Lose messages that are sent from now on with this probability, and delay them by `delay_ns`."""
+        """From now on, lose messages with this probability, and delay them by `delay_ns`."""
         self._loss, self._more_ns, self._draws = loss, delay_ns, self._draws or draws
 
     @property
@@ -125,7 +125,7 @@ class Link:
         return self._free_at == CUT
 
     def cut(self, loses: bool) -> None:
-        """Cut the link. From now on, it holds the messages that are sent. If it `loses` messages, it drops them,
+        """Cut the link. From now on, it holds the messages that are sent. If `loses` is true, it drops them instead,
         together with those on the wire.
         """
         self._queued_until = 0 if loses else self._free_at

@@ -2,7 +2,7 @@
 
 Model     The network is a full mesh or a connected graph. Messages go hop by hop on a shortest path (if there are
           several, the one over the lowest numbers), with store and forward at each station. The links and paths are
-          FIFO, but two paths to the same station take different times.
+          FIFO, but two paths to the same station may take different times.
 Shapes    edges are pairs of station numbers.
 Errors    ValueError for edges that leave stations unconnected.
 Source    ours: docs/models/wires.md
@@ -52,7 +52,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
 
 
 def next_hops(near: list[list[int]], source: int) -> list[int]:
-    """Return for each destination the neighbour of `source` on the path to it. For `source`, return itself."""
+    """Return the neighbour of `source` on the path to each destination. For `source`, return itself."""
     hop = [-1] * len(near)
     hop[source] = source
     for neighbour in near[source]:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-MAX_DELAY_MS = 5.0  # value of max_delay_ms if it is null
+MAX_DELAY_MS = 5.0  # the value that max_delay_ms takes if it is null
 MTU_BYTES = 1460
 TEST_INTERVAL_S = 1.0
 TIMEOUT_S = 0.5

@@ -4,11 +4,11 @@ Source      Wilhelm, Arantes, Sens (2020), section IV.A, "structure associated t
             docs/protocols/mobile-causal.md, Contexts
 Names       h -> Contexts, Ses_j -> ses, seq_hj -> seq_h, seq_Cj and seq_ACK -> nxt, m_ndj -> rec and undelivered,
             seq_C0j -> bound, H_lockj -> state, CoRequestj -> pend, RBufferj -> rbuf
-Assumes     changes of `skip` and `rbuf` must be reported (index_skip, clear_rbuf), for the values over all hosts
+Assumes     changes of `skip` and `rbuf` are reported (index_skip, clear_rbuf), to update the values over all hosts
 Deviations  F5   m_nd becomes numbers nxt..base-1 below the stream: a position never needs to be interpreted
             F10  rq: a request is named by its session and a number of the requesting station
-            F9b  pend: all requests that came too early, where print has one slot
-            F15  expired, gap: print forgets everything after T
+            F9b  pend: all requests that came too early, where the paper has one slot
+            F15  expired, gap: the paper forgets everything after T
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from ..port import MessageId
 from .messages import Item, Req1, Request
 
-NOBODY = 1 << 62  # greater than every number
+NOBODY = 1 << 62  # greater than any number
 
 
 class State(Enum):
@@ -48,9 +48,9 @@ class Context:
     have: set[int] = field(default_factory=set)  # repair: numbers above nxt that are in the host's RBuffer
     direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent only to this host
     copied: dict[int, int] = field(default_factory=dict)  # repair: number -> when a copy was last sent to this host
-    missed: int = 0  # repair: how many numbers of the stream below `counted` the host missed at first in this session
+    missed: int = 0  # repair: how many of the numbers below `counted` the host missed at first in this session
     counted: int = 0  # repair: the first number of the stream that `missed` does not cover yet
-    rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs that arrived out of order, number -> body
+    rbuf: dict[int, int] = field(default_factory=dict)  # OWN: number -> body of each App_hs that arrived out of order
     # requests with higher sessions that arrived while this station did not own the host
     pend: list[Req1] = field(default_factory=list)
     answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only the size of this set matters
@@ -108,7 +108,7 @@ class Contexts(dict[int, Context]):
         return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))
 
     def index_skip(self, c: Context) -> None:
-        """Index the skip set again after it was changed."""
+        """Update the index of skip sets after this one was changed."""
         if c.skip:
             self._skipping[c.host] = c
         else:

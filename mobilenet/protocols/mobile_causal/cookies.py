@@ -1,12 +1,12 @@
-"""Cookies, with which a join proves that it is not an old copy.
+"""Cookies, which prove that a join is not an old copy.
 
 Source      ours: docs/protocols/mobile-causal.md, F11
 Names       cookie -> the number that chal carries and the next join brings back
 Assumes     soft state: a station may forget a cookie at any time, because the host repeats its join
-Deviations  F11  print answers every join (A2:31-36). An old copy of a join that arrives after the leave then creates a
-                 structure that is never removed. Here a station creates nothing before the host has answered a
-                 challenge. An older join never replaces the cookie of a newer one, because an old copy could otherwise
-                 keep the newer join out
+Deviations  F11  the paper answers every join (A2:31-36). An old copy of a join that arrives after the leave then
+                 creates a structure that is never removed. Here a station creates nothing before the host has answered
+                 a challenge. An older join never replaces the cookie of a newer one, because an old copy could
+                 otherwise keep the newer join out
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class MobileCausal(Declaration):
     @staticmethod
     def longest_wait_s(p: MobileCausalParameters, hosts: int, frame_s: float) -> float:
         repeated_s = max(p.heartbeat_s, p.control_interval_s, p.resend_first_s, p.resend_full_s)
-        # a batch, including frames that others send meanwhile; the resender then pauses
+        # The time to send a batch, including frames that others send meanwhile. The resender then pauses.
         batch_s = p.mac_backlog * 2 * frame_s
         return max(repeated_s * p.resend_jitter_high, batch_s / p.resend_share, p.ack_max_s, p.forwarding_jitter_s)
 
@@ -116,5 +116,5 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
-        """Return the rate if a whole window is resent in every interval, and all intervals are as short as possible."""
+        """Return the rate if a whole window is resent in every interval and all intervals have their minimum length."""
         return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

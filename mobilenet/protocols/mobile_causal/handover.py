@@ -10,17 +10,17 @@ Assumes     a causal backbone: what was sent or delivered at the sender of x bef
 Invariant   there is one token for each host: its OWN context, or the pair REL -> FETCH while the token moves (I3).
             Only OWN grants a request or objects to an init
 Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "next". Here it is >= everywhere
-            F3b  A4:62,73,88 print takes the HOST's number as the boundary of the skip set. A message that reached the
-                             new station between Rsp1 and Rsp2 is then marked as delivered, and is lost. Here the
+            F3b  A4:62,73,88 the paper takes the HOST's number as the boundary of the skip set. A message that reached
+                             the new station between Rsp1 and Rsp2 is then marked as delivered, and is lost. Here the
                              boundary is the station's own counter at Rsp1, at both stations
             F3c  A4:81       the second list of Rsp2 looks redundant, but is needed: a message that reached the new
                              station after Req1 and the old one after Rsp1 is not in the first list, and would be lost
             F5   A4:91-96    in print, init_ACK waits until the recovery messages are acknowledged. Here it comes first
-            F6   A4:62       print uses the number in Req1 before A4:63 checks which station it belongs to. Here it is
-                             used only if LC = ses
-            F9a  A4:55       print drops a request that reaches a station which is not ready, and the host hangs. Here
-                             the request is kept in pend
-            F9b  A4:56-57    print has one slot for requests. The station of a replaced request keeps its structure
+            F6   A4:62       the paper uses the number in Req1 before A4:63 checks which station it belongs to. Here it
+                             is used only if LC = ses
+            F9a  A4:55       the paper drops a request that reaches a station which is not ready, and the host hangs.
+                             Here the request is kept in pend
+            F9b  A4:56-57    the paper has one slot for requests. The station of a replaced request keeps its structure
                              forever. Here all requests are kept; the owner grants the highest and objects to the others
             F9c  A4:58-60    in print, a station that is not the owner deletes a requester to which the token is already
                              on its way. Here only the owner objects to init requests
@@ -33,8 +33,8 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
                              station counter)
             F12b A2:35       in print, a join starts at minSeq(), the oldest stored message, which the host may have
                              delivered in an earlier life. Here it starts at the next number
-            F12c A2:35       print answers a join at once, while messages that the host delivered in an earlier life may
-                             still be on their way to this station. Here n-1 stations answer first
+            F12c A2:35       the paper answers a join at once, while messages that the host delivered in an earlier life
+                             may still be on their way to this station. Here n-1 stations answer first
             F16  A4:70-71,78-79,86-87,103
                              in print, a station relays a message for another station without returning before the code
                              that follows, and repeats Delete. Here the backbone does both
@@ -77,7 +77,7 @@ class Handover:
     # --- the requester
 
     def request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
-        """Create a waiting context and request a handover: keep the stream from now on, and ask all stations."""
+        """Create a waiting context and request a handover from all stations. The stream is kept from now on."""
         rq = Request(ses, next(self._numbers))  # F10
         c = Context(
             host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,

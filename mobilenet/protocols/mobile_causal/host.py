@@ -7,24 +7,24 @@ Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C
             state -> stable.status and _connected (the paper's estab), id_C -> _cell
 Assumes     radio packets may be lost, duplicated, reordered and delayed for any time, and may come from earlier cells.
             They are not corrupted. Stable storage survives crashes, and one group of statements writes it atomically
-Deviations  F1a  A1:35  print sets the delivery counter from ack_C, which acknowledges the host's OWN broadcasts. A host
-                        that has delivered nothing and broadcast once then loses the next message. Here ack_C only trims
-                        SBuffer
-            F2a  A1:15  print accepts App_sh in any state. Number 3 of the new cell is then delivered at once, although
-                        the host has already delivered that message in the old cell. Here the host accepts it only when
-                        it is connected, and only from its own cell
+Deviations  F1a  A1:35  the paper sets the delivery counter from ack_C, which acknowledges the host's OWN broadcasts. A
+                        host that has delivered nothing and broadcast once then loses the next message. Here ack_C only
+                        trims SBuffer
+            F2a  A1:15  the paper accepts App_sh in any state. Number 3 of the new cell is then delivered at once,
+                        although the host has already delivered that message in the old cell. Here the host accepts it
+                        only when it is connected, and only from its own cell
             F2b  A1:17  in print, RBuffer survives a change of cell, although numbers belong to a station: number 7 of
                         the old cell is delivered as number 7 of the new one. Here it is cleared at each new session and
                         filtered at init_ACK
             F3a  A1:20  in print, the M_d of each copy decides. A copy that was sent before the end of the handoff has
                         an empty M_d, waits in RBuffer and is delivered again. Here the skip set comes with init_ACK
-            F5   A1:26  print numbers recovery messages from 0 and has a fourth state. A host that moves on after one of
-                        them asks for "1", which the next station takes for a number of its stream. Here recovery
+            F5   A1:26  the paper numbers recovery messages from 0 and has a fourth state. A host that moves on after
+                        one of them asks for "1", which the next station takes for a number of its stream. Here recovery
                         messages have the numbers base-k..base-1, and their own lane in RBuffer
-            F8   IV.E   print saves seq_C with acks (A1:49), so that a host delivers, crashes, recovers and delivers
+            F8   IV.E   the paper saves seq_C with acks (A1:49), so that a host delivers, crashes, recovers and delivers
                         again. It saves Ses_LC apart from seq_C, so that the session of one station can meet the number
                         of another. Here (LC, nxt) is one record, which is written at each delivery
-            F11  A2:31-36  print answers every join: see cookies.py. Here a join carries a station's cookie (A1:5)
+            F11  A2:31-36  the paper answers every join: see cookies.py. Here a join carries a station's cookie (A1:5)
             F12a A1:1   in print, a join resets the counters. Ids are used again, and later messages are taken for
                         duplicates. Here the counters are never reset
             F13b A1:13  in print, leave carries the current session. The owner elsewhere is asked to forget lower
@@ -211,7 +211,7 @@ class Host:
         self._control_timer.start(ns(self._p.control_interval_s * jitter))  # A1:52
 
     def _try_leave(self) -> None:
-        """Leave as soon as all own messages are acknowledged."""
+        """Leave as soon as all messages of this host are acknowledged."""
         stable = self.stable
         if self._want_leave and stable.status is Status.MEMBER and not stable.sbuf:  # F13c
             stable.status = Status.LEAVING
@@ -340,7 +340,7 @@ class Host:
             self._new_session("reinit")  # F15
 
     def _on_reset(self, m: Reset) -> None:
-        """Handle reset: no station knows this host any more. The host gives up its own pending messages."""
+        """Handle reset: no station knows this host any more. The host drops its pending messages."""
         stable = self.stable
         if m.host != self._port.me or m.ses != stable.ses or stable.status is not Status.MEMBER or self._connected:
             return
@@ -372,7 +372,7 @@ class Host:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """Return a copy of an own message, or None if the host has no station to send it to (A1:10, A1:50-52)."""
+        """Return a copy of a message of this host, or None if it has no station to send it to (A1:10, A1:50-52)."""
         if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
         return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10

@@ -1,15 +1,15 @@
 """Checks of what the mobile causal broadcast promises beyond causal order: sessions, silences and forgotten hosts.
 
 Checks    sessions are as in verify/broadcasts/conduct.py
-          if a station gives up a host after a silence, no other host delivered, during that silence, a message that the
-          host broadcast in it
-          a station checks its hosts periodically. At the first check after T, it gives up the hosts that were with it
-          when they were last heard. It does not give up a host twice unless the host was heard in between
-          a host that is down for longer than T and one period is given up by its station. A host that was given up has
+          if a station gives up on a silent host, the messages that the host broadcast during the silence were not
+          delivered by other hosts during it
+          a station checks its hosts periodically. At the first check after T, it gives up on the hosts that were with
+          it when last heard. It does not give up on a host twice unless the host was heard in between
+          a station gives up on its host that is down for longer than T and one period. A host that was given up on has
           a gap by the end of the first handoff that begins later, unless it leaves first
-          a station does not give up a host that, when last heard, was with another station and not on its way to this
-          one
-          a station forgets a host completely no sooner than stub_lifetime_s after it could give the host up
+          a station does not give up on a host that, when last heard, was with another station and not on its way to
+          this one
+          a station forgets a host completely no sooner than stub_lifetime_s after it could give up on the host
 Model     only the station with which a host is confirmed hears the host, because no other station accepts its messages.
           A message that the host broadcasts during a silence, and that another host delivers during it, must have
           reached that station, unless the host opened a new session meanwhile, left or crashed. A station serves a
@@ -42,12 +42,12 @@ ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
 
 def _gives_up(run: Evidence) -> bool:
-    """Return whether stations give up silent hosts."""
+    """Return whether stations give up on silent hosts."""
     return run.promises["gap_after_s"] is not None
 
 
 def _silences(run: Evidence) -> str | None:
-    """Return the first error about silent hosts: one given up wrongly, too late or never, or a missing gap."""
+    """Return the first error about silent hosts: a station gave up wrongly, too late or never, or a gap is missing."""
     table, expected = run.events, run.of_hosts
     assert expected is not None
     after_ns = round(run.promises["gap_after_s"] * SECOND)
@@ -72,7 +72,7 @@ def _early_forgetting(run: Evidence) -> str | None:
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
     lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
-    due_ns: dict[str, int] = {}  # a host that was given up -> the earliest time at which it may be forgotten
+    due_ns: dict[str, int] = {}  # host that was given up on -> the earliest time at which it may be forgotten
     for row in sorted({*forgotten, *events.column("event").rows("expire").tolist()}):
         now_ns, node = events["time_ns"][row], events["node"][row]
         if row not in forgotten:
@@ -95,7 +95,7 @@ def _early_forgetting(run: Evidence) -> str | None:
 
 
 def _contradiction(table: Table, expired: np.ndarray) -> str | None:
-    """Return the first silence during which other hosts delivered a message that the silent host broadcast in it."""
+    """Return the first message of a silent host that other hosts delivered during the silence, as an error."""
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed_spans(table)
     for row, station, text in zip(
@@ -118,14 +118,14 @@ def _contradiction(table: Table, expired: np.ndarray) -> str | None:
 
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
-    """Return the first host that was down long enough for its station to give it up, but was not given up."""
+    """Return the first host on which its station did not give up, although the host was down for long enough."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     # for each host that is up: when its session began, and which station confirmed it
     session: dict[str, tuple[int, str | None]] = {}
     # host that crashed at its station -> (beginning of its session, crash, station)
     down: dict[str, tuple[int, int, str]] = {}
-    given_up: dict[tuple[str, str], int] = {}  # (station, host) -> when the station last gave up the host
+    given_up: dict[tuple[str, str], int] = {}  # (station, host) -> when the station last gave up on the host
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
         if event == "expire":
             given_up[node, json.loads(text)["host"]] = now_ns
@@ -156,11 +156,11 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
 
 
 def _missing_gap_problem(events: Table) -> str | None:
-    """Return the first host that was given up and had no gap by the end of its next handoff."""
+    """Return the first host that was given up on and had no gap by the end of its next handoff."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
-    owed: dict[str, tuple[int, str]] = {}  # host -> when it was given up, and by which station
+    owed: dict[str, tuple[int, str]] = {}  # host -> when it was given up on, and by which station
     begun: dict[str, int] = {}  # host -> when its last handoff began
     ended: dict[str, tuple[int, str]] = {}  # host -> (end of a handoff, report that its gap is missing)
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
@@ -191,8 +191,8 @@ def _missing_gap_problem(events: Table) -> str | None:
 
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
-    """Return the first host that the wrong station gave up: when last heard, the host was neither confirmed with it nor
-    opening a session with it.
+    """Return the first host that the wrong station gave up on: when last heard, the host was neither confirmed with it
+    nor opening a session with it.
     """
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
     columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
@@ -255,7 +255,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
 
 
 def _first_deliveries(events: Table) -> dict[str, int]:
-    """Return for each message when a host other than its source first delivered it."""
+    """Return when each message was first delivered by a host other than its source."""
     rows = events.column("event").rows("deliver")
     first_ns: dict[str, int] = {}
     columns = (events.pick(name, rows) for name in ("node", "message", "time_ns"))
@@ -275,7 +275,7 @@ def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
 
 
 def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
-    """Return for each host the intervals during which it was certainly with a station."""
+    """Return the intervals during which each host was certainly with a station."""
     rows = events.column("event").rows(*CONFIRMS, *ENDS)
     spans_of: dict[str, list[tuple[int, int, str]]] = {}
     columns = (events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))

@@ -5,7 +5,7 @@ Names       RBuffer -> recovery and stream: two lanes with one counter. Position
             (App_Co), and the cell's stream (App_sh) begins at `base`
 Assumes     within a session, a number identifies at most one message of its lane
 Deviations  F3a  numbers in `skip` were delivered in another cell. They need not arrive, and are not delivered again.
-                 In print the M_d of each copy decides (A1:20)
+                 In the paper the M_d of each copy decides (A1:20)
             F5   two lanes: a copy from the stream is never taken for a recovery message
 """
 
@@ -31,13 +31,13 @@ class RBuffer:
         self.recovery.clear()
 
     def keep_from(self, start: int) -> None:
-        """Drop everything below `start`, and in each lane the numbers that belong to the other one."""
+        """Drop everything that is below `start`, in the wrong lane, or skipped."""
         base, skip = self.base, self.skip
         self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}  # F5
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
-        """Return whether the host still needs this number, which it has not delivered, from the stream."""
+        """Return whether the host still needs this number, not yet delivered, from the stream."""
         return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:

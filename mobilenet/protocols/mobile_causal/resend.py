@@ -108,7 +108,7 @@ class Resender(Generic[Key]):
         self._timer.stop()
 
     def on_sent(self, key: Key, message: Any, given_up: bool = False) -> None:
-        """Note that the radio has sent this copy, or has given it up."""
+        """Record that the radio has sent this copy or has given up on it."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]
             if not self._waiting_copies:
@@ -209,7 +209,7 @@ class PromptResender(Resender[Key]):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._times: dict[Key, int] = {}  # how many times the MAC has given up copies of a message
+        self._times: dict[Key, int] = {}  # message -> how many times the MAC gave up on a copy
 
     @property
     def is_sending(self) -> bool:

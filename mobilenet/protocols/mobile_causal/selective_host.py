@@ -21,8 +21,8 @@ Deviations  each has its counterexample in docs/protocols/repair.md
                           numbers are never used again (F12a)
             R5  A1:15     a host that misses the last message of a burst sees no gap. The largest number in the Have of
                           another host of the same station shows that such a message exists
-            R6  A1:52     an App_hs that the MAC gave up is sent again at once. If that fails, it is sent again after
-                          `retry_s`, twice that, ..., up to I(x). In print it waits I(x), a second
+            R6  A1:52     an App_hs that the MAC gave up on is sent again at once. If that fails, it is sent again after
+                          `retry_s`, twice that, ..., up to I(x). In the paper it waits I(x), a second
             R8, R9  A2:44 AppOne: see selective_station.py. A host treats it as App_sh
 """
 
@@ -46,7 +46,7 @@ class SelectiveHost(Host):
         super().__init__(port, *arguments)
         self._send = port.unicast  # R1
         self._newest = NOTHING  # the largest number of the stream that is known to exist in this session
-        self._reports = 0  # reports of the present gap since the last progress
+        self._reports = 0  # number of reports of the current gap since the last progress
         self._report_timer = port.timer(self._report)
         self._on[AppOne] = self._on_app_one  # R8
 

@@ -16,7 +16,7 @@ Deviations  each has its counterexample in docs/protocols/repair.md
                           lacks
             R4  A3:48-50  in print, ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a
                           repeated App_hs, within `report_s`
-            R6  A2:45     a message for one host that the MAC gave up is sent again as in selective_host.py
+            R6  A2:45     a message for one host that the MAC gave up on is sent again as in selective_host.py
             R7  A2:21-25  what a host has is valid for one session, because the next session begins with an empty
                           RBuffer (F2b). A station that kept the old set would resend a lost message only when it is the
                           host's next number
@@ -75,7 +75,7 @@ class SelectiveStream(CellStream):
         return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
-        """Note that the host has these numbers. The missing numbers between and after them are sent again."""
+        """Record that the host has these numbers. The missing numbers between and after them are sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
         self._forget_direct(c, c.direct & c.have)
         p, now = self._p, self._port.now
@@ -117,7 +117,7 @@ class SelectiveStream(CellStream):
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
     def _hosts_lacking(self, number: int, most: int) -> list[Context]:
-        """Return up to `most` connected hosts that are not silent and may lack this number of the stream."""
+        """Return up to `most` connected hosts that may lack this number of the stream. Silent hosts are left out."""
         now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
             if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:

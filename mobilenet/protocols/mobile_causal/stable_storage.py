@@ -26,6 +26,6 @@ class Stable:
     ses: int = 0  # Ses: never reset (F12a)
     lc: int = NO_SESSION  # Ses_LC: the last session whose init_ACK arrived
     nxt: int = 0  # seq_C: number of the next message to deliver in session lc; always written together with lc
-    seq_h: int = 0  # the number of the next own message: never reset (F12a)
-    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: number of an own message -> body, oldest first
+    seq_h: int = 0  # the number of this host's next message: never reset (F12a)
+    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: number -> body of this host's messages, oldest first
     gap_on_join: bool = False  # this join repairs a lost context, and the application gets Gap() instead of Joined()

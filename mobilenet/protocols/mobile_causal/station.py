@@ -12,20 +12,21 @@ Deviations  F4a  A2:2      in print, the old station accepts App_hs after Rsp1, 
             F5   A2:13-17,27-30
                            in print, init_ACK follows the recovery messages: see host.py. Here it comes first
                            (handover.py)
-            F6   A2:26-28  print uses a number outside the test of LC in A2:22 (as far as the indentation shows),
+            F6   A2:26-28  the paper uses a number outside the test of LC in A2:22 (as far as the indentation shows),
                            although it may belong to another station. Here only if it came with this context's session
             F7   A2:20     in print, init at a station that is handing over finds a "locked" structure and is
                            acknowledged. The structure then goes, and the host hangs. Here init is ignored until the
                            token is gone, and the host repeats it
-            F11  A2:31-36  print answers every join: see cookies.py. Here only a join that carries the cookie
+            F11  A2:31-36  the paper answers every join: see cookies.py. Here only a join that carries the cookie
             F12b A2:32,35  in print, a join starts at minSeq(), the oldest stored message, and a host that leaves and
                            returns delivers it again. Here it starts at the next number, after all answers (handover.py)
-            F13a A2:40     print answers leave only if the host is registered. If the first answer is lost, the host can
-                           never leave. Here leave is always answered
+            F13a A2:40     the paper answers leave only if the host is registered. If the first answer is lost, the host
+                           can never leave. Here leave is always answered
             F13b A2:42     Delete carries the current session, and the test is strict, so that the owner elsewhere
                            stays. Here leave has a fresh session
-            F15  IV.E      print forgets everything after T, and a message that was disseminated but not acknowledged
-                           comes again with the host. Here a stub (ses, seq_h) remains, the old session is answered
+            F15  IV.E      the paper forgets everything after T, and a message that was disseminated but not
+                           acknowledged comes again with the host. Here a stub (ses, seq_h) remains, the old session is
+                           answered
                            with reinit, and the host's application gets Gap()
 """
 
@@ -128,7 +129,7 @@ class Station:
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
-        """Return whether this station owns the host, has not given it up and has no recovery messages left for it."""
+        """Return whether this station owns the host, has not given up on it and has sent it all recovery messages."""
         c = self.ctx.get(host)
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
@@ -253,9 +254,7 @@ class Station:
                 self._handover.drop(c)
 
     def _expire(self, c: Context) -> None:
-        """Forget the messages that h was to receive. Its session and seq_h stay, because its messages would otherwise
-        be disseminated again.
-        """
+        """Forget what h was to receive. Keep ses and seq_h, so that its messages are not disseminated again."""
         c.expired = True  # F15 (a stub)
         self._stream.forget_lists(c)
         self.ctx.clear_rbuf(c)

@@ -6,12 +6,12 @@ Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBu
 Assumes     one radio serves the whole cell. Numbers are assigned on arrival and never reset. A message that arrives
             while no host in the cell needs it is numbered, but neither kept nor sent
 Deviations  F14      first frames are never held back, so that one silent host does not block its cell. The window of
-                     print only limits resending (resend.py)
+                     the paper only limits resending (resend.py)
             A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], in unchanged
                      order. Stations at equal depth of the tree receive it at the same instant, do not hear each other,
                      and would collide at every host between them. Ours
-            A2:44-47 print sends before it stores and floods. Here a station floods, numbers, stores and sends. Nothing
-                     happens in between
+            A2:44-47 the paper sends before it stores and floods. Here a station floods, numbers, stores and sends.
+                     Nothing happens in between
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
 from .resend import Resender
 
-CELL = -1  # stands for the host in the key of a message to the whole cell
+CELL = -1  # stands for the host in the key of a message that is sent to the whole cell
 Key = tuple[int, int]  # (number, host or CELL) identifies what a station resends; the oldest sorts first
 
 
@@ -106,7 +106,7 @@ class CellStream:
     # --- positions
 
     def advance(self, c: Context, position: int) -> None:
-        """Note that h has delivered everything below `position`."""
+        """Record that h has delivered everything below `position`."""
         if position <= c.nxt:
             return
         for number in range(c.nxt, min(position, c.base)):
@@ -145,8 +145,8 @@ class CellStream:
         return AppSh(number, item.id, item.body, self._contexts.delivered_elsewhere(number))
 
     def _copy(self, key: Key) -> Any:
-        """Return the message to resend, or None if only hosts that are silent or on their way to another station need
-        it.
+        """Return the message to resend. Return None if the only hosts that need it are silent or on their way to
+        another station.
         """
         number, host = key
         if host == CELL:
@@ -165,7 +165,7 @@ class CellStream:
             self._send(message.host, message)
 
     def on_sent(self, message: Any, given_up: bool) -> None:
-        """Note that the radio has sent a copy, or has given it up."""
+        """Record that the radio has sent a copy or has given up on it."""
         if type(message) is AppSh:
             self._resender.on_sent((message.number, CELL), message, given_up)
         elif type(message) is AppCo:

@@ -18,8 +18,8 @@ from .station import Station
 # the Close after the move.
 HANDOFF_ROUND_TRIPS = 3
 LEAST_SILENCE = 0.7  # the shortest interval between two probes of a host, in units of silence_s
-# The maximum mean number of hosts that wait for the answer to a probe. With a mean of 3, there is no waiting host about
-# 5% of the time, so that the run can settle.
+# The maximum mean number of hosts that wait for the answer to a probe. With a mean of 3, about 5% of the time no host
+# is waiting, so the run can settle.
 MOST_PROBED = 3.0
 
 

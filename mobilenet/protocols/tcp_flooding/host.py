@@ -58,7 +58,7 @@ class Host:
         # R8: origin -> the highest number that this host delivered or will never receive
         self._received: dict[int, int] = {}
         self._buffer: list[App] | None = None  # B: messages delivered or broadcast since Return
-        # (position among all messages sent over the safe link, number of the own message)
+        # (position among all messages sent over the safe link, number among this host's messages)
         self._sent: deque[tuple[int, int]] = deque()
         self._buffer_end: int | None = None  # the position of the last message from the buffer
         self._want_leave = False
@@ -118,9 +118,7 @@ class Host:
     # --- where the host is
 
     def on_cell(self, station: int | None) -> None:
-        """Look for a link in the new cell. Out of coverage, the host does nothing: its connections resume later, or
-        have ended.
-        """
+        """Look for a link in the new cell. Outside of coverage, do nothing: connections resume later, or have ended."""
         returns = self._cell is None
         self._cell = station
         if station is not None and returns:
@@ -242,7 +240,7 @@ class Host:
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
-        """Start anew: the missed messages are lost, and own messages that may be lost are sent again."""
+        """Start over: the missed messages are lost. Resend this host's messages that may be lost."""
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)

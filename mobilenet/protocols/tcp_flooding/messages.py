@@ -100,7 +100,7 @@ class Welcome(NamedTuple):
 
 @message()
 class Ping(NamedTuple):
-    """A ping to `host` through `via`, sent after everything that the new station had forwarded."""
+    """A ping to `host` through `via`. It is sent after everything that the new station had forwarded."""
 
     id: Procedure
     host: Id
@@ -110,7 +110,7 @@ class Ping(NamedTuple):
 
 @message()
 class Return(NamedTuple):
-    """The host's answer to a ping, sent after everything that it had broadcast."""
+    """The host's answer to a ping. It is sent after everything that the host had broadcast."""
 
     id: Procedure
 
@@ -127,8 +127,8 @@ class Close(NamedTuple):
 
 @message()
 class Closed(NamedTuple):
-    """An answer that `station` has closed its link, sent after everything that it passed to the host and received from
-    it.
+    """A report that `station` has closed its link. It is sent after everything that the station passed to the host and
+    received from it.
     """
 
     id: Procedure

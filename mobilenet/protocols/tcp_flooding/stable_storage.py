@@ -22,9 +22,9 @@ class Status(Enum):
 class Stable:
     status: Status = Status.OUT
     ses: int = 0  # the session of the last requested link: never reset
-    seq: int = 0  # the number of the next own message: never reset
-    # own messages that no station is known to have: number -> body
+    seq: int = 0  # the number of this host's next message: never reset
+    # number -> body of each message of this host that may not have reached a station
     unsent: dict[int, int] = field(default_factory=dict)
-    # The stations to ask about this host's past: that of the last safe link, preceded by the previous one while it may
-    # know more.
+    # The stations to ask about this host's past: the one of the last safe link, and before it the previous one if that
+    # may know more.
     via: tuple[int, ...] = ()

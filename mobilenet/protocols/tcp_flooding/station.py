@@ -68,7 +68,7 @@ class Station:
     ) -> None:
         self._me = port.me
         self._p = parameters
-        self._received: dict[int, int] = {}  # origin -> its highest number delivered here
+        self._received: dict[int, int] = {}  # origin -> the highest number of its messages that were delivered here
         self._links: dict[int, HostLink] = {}  # host -> its link
         self._newest: dict[int, int] = {}  # host -> the highest known session number
         self._number = 0  # the counter of this station's Pings and Closes
@@ -224,7 +224,7 @@ class Station:
                 self._make_safe(link)
 
     def _on_close(self, neighbour: int, m: Close) -> None:
-        """Drop links that are older than the host's new one. The host has already given them up."""
+        """Drop links that are older than the host's new one. The host has already abandoned them."""
         self._newest[m.host] = max(m.ses, self._newest.get(m.host, 0))
         self._backbone.flood(m, neighbour)
         link = self._links.get(m.host)
@@ -235,7 +235,7 @@ class Station:
             self._backbone.flood(Closed(m.id, self._me))  # R10
 
     def _on_closed_id(self, neighbour: int, m: Closed) -> None:
-        """Note that another station has closed its link: all messages that it passed to the host have arrived here."""
+        """Record that another station has closed its link. All messages that it passed to the host are here now."""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return

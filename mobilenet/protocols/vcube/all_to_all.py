@@ -1,4 +1,4 @@
-"""All-RB: reliable broadcast without trees. The source sends to all processes, and all acknowledge.
+"""All-RB: reliable broadcast without trees. The source sends each message to all processes, and all acknowledge it.
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017), "Experimental evaluation": the one-to-all strategy with
             which VCube-RB is compared. The paper has no pseudo-code; the rules follow its text

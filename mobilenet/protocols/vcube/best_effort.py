@@ -15,15 +15,15 @@ Deviations, each with the error in print
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
   l.37-38   an oversized message overtakes the messages that wait for the same neighbour. Here the waiting messages are
             sent first, and an empty list is not sent. This only changes the order, and no promise is broken in print
-  l.53      print drops m when the rows of ONE parent are complete. After a crash, the rows of another parent may still
-            need it (l.84 finds nothing to send). Here m is dropped when no rows remain
-  l.67      print picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once. Here
-            all rows of (j, m) are removed. Example: n = 32, all broadcast at 0, and 10 crashes at 2, 22 at 3, 20 at 2,
-            24 at 5: 4 waits for 21 forever, 21 for 29, ... (none waits if only 4 broadcasts). Likewise with crashes of
-            31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
+  l.53      the paper drops m when the rows of ONE parent are complete. After a crash, the rows of another parent may
+            still need it (l.84 finds nothing to send). Here m is dropped when no rows remain
+  l.67      the paper picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once.
+            Here all rows of (j, m) are removed. Example: n = 32, all broadcast at 0, and 10 crashes at 2, 22 at 3, 20
+            at 2, 24 at 5: 4 waits for 21 forever, 21 for 29, ... (none waits if only 4 broadcasts). Likewise with
+            crashes of 31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
   l.33, 76  FF_neighbor may be empty, and is then skipped
-  l.77      print leaves the order open, and no promise needs one. Here the order is message by message, with rows in
-            the order of their arrival, because runs must be repeatable
+  l.77      the paper leaves the order open, and no promise needs one. Here the order is message by message, with rows
+            in the order of their arrival, because runs must be repeatable
 Reads       l.16-17 apply also to a message that is delivered already: a new parent needs its ACK, and its subtree may
             differ.
             l.33 serves children in descending order of clusters, so that the longest subtree begins first (the printed
@@ -112,7 +112,7 @@ class BestEffortBroadcast:
         self._max_payload_bytes = max_payload_bytes
         self._tree_bytes = tree_bytes
         self._ack_bytes = ack_bytes
-        self._count = 0  # number of own broadcasts
+        self._count = 0  # number of broadcasts of this process
         # parent -> rows of a new message, valid until `correct` changes
         self._new_rows: dict[int, tuple[Row, ...]] = {}
         self.ack_set: dict[Tree, tuple[Row, ...]] = {}  # l.2, 3

@@ -81,9 +81,9 @@ class CausalBroadcast:
         self._header_bytes = header_bytes
         self._message_bytes = message_bytes
         self._entry_bytes = entry_bytes
-        self._count = 0  # number of own broadcasts
+        self._count = 0  # number of broadcasts of this process
         self._delivered = 0  # the set of delivered messages
-        # The clock at the last own broadcast, as a set: the last message delivered from each source, and that
+        # The clock at this process's last broadcast, as a set: the last message delivered from each source, and that
         # broadcast.
         self._last_clock = 0
         self._received = 0  # as a set: the contiguous prefix of each source (only with aggregation)
@@ -97,7 +97,7 @@ class CausalBroadcast:
         self._covered = n  # the number of bits in the masks of the branches
         self._branches = self._make_branches()
         everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
-        # h -> Children(i, h); the last entry is for own messages
+        # h -> Children(i, h); the last entry is for messages of this process
         self._children = [tuple(peers) for peers in everywhere]
         # the same children, as branches
         self._below = [tuple(self._branches[k] for k in peers) for peers in everywhere]
@@ -128,7 +128,7 @@ class CausalBroadcast:
         self._count += 1
         # the last message of each source, because delivery is FIFO
         last = self._delivered & ~(self._delivered >> self._n)
-        # The compressed clock contains the entries that changed, and the process's own.
+        # The compressed clock contains the entries that changed, and the entry of this process.
         entries = (last & ~self._last_clock).bit_count() + 1
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
         m = Message(source, ts, self._n, last, body, size)  # l.8, 9
@@ -167,7 +167,7 @@ class CausalBroadcast:
         else:
             self._hand_on(h, packet)
         for m in messages:
-            if m.source != self._i:  # with a single tree, own messages come back
+            if m.source != self._i:  # with a single tree, a process receives its own messages too
                 self._deliver_when_ready(m)
 
     def on_crash(self, process: int) -> None:
@@ -206,11 +206,11 @@ class CausalBroadcast:
         self._order += 1
 
     def _hold(self, lacking: int, branch: Branch, order: int, m: Message) -> None:
-        """Hold a message until all missing ones have been received. It waits for one of them at a time."""
+        """Hold a message until all missing messages have been received. It waits for one of them at a time."""
         self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
 
     def _hand_on_several(self, branches: tuple[Branch, ...], packet: Packet, touched: bool) -> None:
-        """Forward released messages in the order of reception. `touched` is true if held ones were checked again."""
+        """Forward released messages in order of reception. `touched` is true if held messages were checked again."""
         order = self._order
         for m in packet.messages:
             missing = self._cover(m.depends & self._received ^ m.depends)
@@ -245,7 +245,7 @@ class CausalBroadcast:
         self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
-        """Extend the prefix of the message's source. Return whether a held message was checked again (Alg. 2
+        """Extend the received prefix of the message's source. Return whether a held message was checked again (Alg. 2
         l.16-17).
         """
         if m.before and not m.before & self._received:
@@ -272,7 +272,7 @@ class CausalBroadcast:
                 branch.free.append((order, m))
 
     def _cover(self, missing: int) -> int:
-        """Widen the masks of the branches, because a message may depend on much later ones. Return `missing`."""
+        """Widen the masks of the branches, because a message may depend on much later messages. Return `missing`."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():
                 branch.sources |= branch.sources << self._covered

@@ -124,7 +124,7 @@ class StampedSends:
 
     @property
     def held(self) -> int:
-        """The number of messages that wait here for earlier ones."""
+        """The number of messages that wait here for earlier messages."""
         return sum(map(len, self._waiting.values()))
 
     # --- for the station
@@ -188,8 +188,8 @@ class CausalLayer(StampedSends):
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self._last_clock = [0] * n  # the clock at this station's last broadcast
-        self._read = [[0] * n for _ in range(n)]  # for each source, the last stamp that was read
-        # for each source: ts -> message whose predecessor is missing
+        self._read = [[0] * n for _ in range(n)]  # the last stamp that was read from each source
+        # for each source: ts -> message whose predecessor has not arrived
         self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]
         super().__init__(port, n, make)
 

@@ -73,7 +73,7 @@ class PrintedCausalBroadcast:
         self._header_bytes = header_bytes
         self._message_bytes = message_bytes
         self._entry_bytes = entry_bytes
-        # vector_clock at the last own broadcast, which is what the other processes know of it
+        # vector_clock at this process's last broadcast, which is what the other processes know of it
         self._last_clock = [0] * n
         self._children_in_tree_of = [frozenset(children(self._i, l, self._d, n)) for l in range(n)]  # noqa: E741
         self.vector_clock = [0] * n  # l.2

@@ -61,7 +61,7 @@ class DetectorPort(Protocol):
 
     def timer(self, action: Callable[[], None]) -> Timer: ...
     def send(self, to: int, message: Any) -> None:
-        """Send on the detector's own lane."""
+        """Send a message of the detector, separately from the broadcasts."""
 
     def suspect(self, process: int) -> None:
         """Report crash(j) to the users of the detector."""
@@ -155,7 +155,7 @@ class Detector:
             self._change(j, stamp + 1)
 
     def suspect(self, j: int) -> None:
-        """Suspect j after a timeout, or, in the unreliable mode, as a planned mistake."""
+        """Suspect j after a timeout or, in the unreliable mode, because of a planned mistake."""
         stamp = self._stamps.get(j, 0)
         if stamp % 2 == 0:
             self._change(j, stamp + 1)

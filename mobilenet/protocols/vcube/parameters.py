@@ -42,7 +42,7 @@ class BroadcastParameters(Parameters):
     tolerates_crashes: ClassVar[bool] = True
     tolerates_mistakes: ClassVar[bool] = False  # whether the failure detector may be wrong
     completes: ClassVar[bool] = False  # whether a source is notified when all processes have its message
-    # The buffer that need not drain, because its messages may wait for others that were lost with a crashed process.
+    # The buffer that need not drain, because its messages may wait for messages that were lost with a crashed process.
     may_hold: ClassVar[str | None] = None
 
     def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:

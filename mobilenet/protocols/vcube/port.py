@@ -47,7 +47,7 @@ class Overhead:
     """A message of the protocol itself, without payload or lists."""
 
     __slots__ = ()
-    has_no_body: ClassVar[bool] = True  # for the record: the message refers to other messages and does not carry one
+    has_no_body: ClassVar[bool] = True  # for the record: the message refers to other messages but does not carry one
 
     @property
     def payload_bytes(self) -> int:

@@ -88,9 +88,9 @@ class ReliableBroadcast:
         self._d = dimension(n)
         self._tree_bytes = tree_bytes
         self._ack_bytes = ack_bytes
-        self._count = 0  # number of own broadcasts, including those that wait
+        self._count = 0  # number of this process's broadcasts, including those that wait
         self._queue: deque[Message] = deque()  # l.7: broadcasts that wait for the previous one
-        self._incomplete: MessageId | None = None  # the own message that some process has not acknowledged yet
+        self._incomplete: MessageId | None = None  # this process's message that some process has not acknowledged yet
         self.last: dict[int, Message] = {}  # an absent entry is bottom
         self.ack_set: dict[MessageId, dict[int, dict[int, None]]] = {}
         self._bodies: dict[MessageId, Message] = {}  # m for each identifier in ack_set

@@ -28,7 +28,7 @@ def c(i: int, s: int) -> tuple[int, ...]:
 
 @cache
 def everybody(n: int) -> frozenset[int]:
-    """Return the set of all processes, which each one believes correct at first. Equal calls return one object."""
+    """Return the set of all processes, which every process believes correct at first. Equal calls return one object."""
     return frozenset(range(n))
 
 

@@ -1,4 +1,4 @@
-"""Derive the consequences of a schedule of the swarm's adversary before it is played.
+"""Derive what a schedule of the swarm's adversary implies, before it is played.
 
 Model     Hosts, crashes and positions are not known, because scenario.yaml does not repeat the actions of a schedule
 Units     seconds
@@ -44,5 +44,5 @@ def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:
-    """Return an empty list, because everything settles before the run ends."""
+    """Return an empty list, because every node has settled before the run ends."""
     return []

@@ -22,12 +22,12 @@ AnyRecorded: TypeAlias = "AnyScenario | AdversarySchedule"
 
 
 class Plans(Protocol):
-    """The functions that the module of each kind provides. All are called with the scenario."""
+    """The functions that the module of each kind of scenario provides."""
 
     def declared_manifest(self, scenario: Any) -> dict[str, Any]:
         """Return the part of a manifest that does not depend on how the run went.
 
-        A reachable host is almost certainly heard and answered within `heard_every_s`. A host may have a gap after a
+        A reachable host is almost certainly heard and answered within `heard_every_s`. A host may miss messages after a
         silence of `gap_after_s`, which is 0 if connections can be lost at any time, and null if there are never gaps.
         `broadcast` is null if nothing is promised about broadcasts. For processes it is the order of delivery, which
         may be "none".
@@ -45,7 +45,7 @@ class Plans(Protocol):
         """Return the cut links that break an assumption of the protocol."""
 
     def doubts(self, scenario: Any) -> Iterable[str]:
-        """Return the reasons, visible in the scenario, why the verdict on a run may be unknown, as one sentence each.
+        """Return the reasons, visible in the scenario, why the verdict on a run may be unknown. Each is one sentence.
 
         A property is unknown if there was no delivery, if the run ends before it is quiescent, or if more processes
         crash than the broadcast promises to survive.

@@ -1,4 +1,4 @@
-"""Derive from a scenario the requests to single hosts, and where hosts and stations can be.
+"""Derive from a scenario the requests to each host, and where hosts and stations can be.
 
 Model     Some events depend only on scenario and seed: when a host appears or crashes, and when it is asked to join,
           leave or broadcast. A request is repeated until it is met, and a new request replaces an open one. Of the
@@ -48,8 +48,8 @@ JOIN, VANISH, CHANGE, BY_HAND = range(4)  # the order of requests in the same na
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """Return the protocol and the module that judges its promises other than the order of delivery, or None if it makes
-    no such promises.
+    """Return the protocol, with the module that verifies its further promises, or None if it promises only an order of
+    delivery.
     """
     checks = declaration_of(protocol).checks
     return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
@@ -103,7 +103,7 @@ def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
 
 
 def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
-    """Return the airtime of the longest message of a station plus twice the longest propagation delay. The delay counts
+    """Return the airtime of a station's longest message, plus twice the longest propagation delay. The delay counts
     twice because, at a receiver that moves closer, a frame waits for the end of the previous frame.
     """
     if scenario.own_processes:
@@ -175,7 +175,7 @@ def _requests(
         if stay.leaves_ns is not None:
             own.append((stay.leaves_ns, VANISH, "leave"))
         own.sort()
-        # The host receives no requests after it has been asked to leave for good.
+        # After a host is asked to leave for good, it receives no further requests.
         last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
         early = [wish for wish in own[: last + 1] if wish[0] < stay.appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= stay.appears_ns]

@@ -1,4 +1,4 @@
-"""Derive the consequences of a scenario of hosts and stations before it runs.
+"""Derive what a scenario of hosts and stations implies, before it runs.
 
 Units     seconds, metres
 Errors    ScenarioError for unusable files
@@ -31,7 +31,7 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
-# If fewer broadcasts than this are expected in total, members may happen not to broadcast at all.
+# If fewer broadcasts than this are expected in total, it is possible that no member broadcasts.
 FEW_BROADCASTS = 10.0
 
 
@@ -47,7 +47,7 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
 
 
 def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
-    """Return the part of the manifest that runs of the adversary also contain."""
+    """Return the part of the manifest that runs of the adversary contain as well."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
     return {
@@ -174,8 +174,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """Return when all hosts that are present from the beginning may have joined. If stations have to answer first, cut
-    links delay their messages.
+    """Return the time by which all hosts that are present from the beginning may have joined. If a join needs answers
+    from stations, cut links delay it.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0
@@ -222,12 +222,12 @@ def _share_of_members(scenario: Scenario, members_s: float) -> float:
 
 
 def _share_joining(scenario: Scenario, hosts: int) -> float:
-    """Return the fraction of hosts that stay up long enough to join, before they crash or the run ends."""
+    """Return the fraction of hosts that stay up long enough to join before they crash or the run ends."""
     joins_ns = ns(joins_after_s(scenario))
     up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
     for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
         if outage.host is None:
-            continue  # this outage may crash any host of a cell
+            continue  # any host of a cell may crash
         if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
             joining.add(outage.host)
         up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns

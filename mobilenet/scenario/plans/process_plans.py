@@ -78,7 +78,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
 
 
 def _hop_ns(scenario: ProcessScenario) -> int:
-    """Return the shortest time of a message over one link, from sending until it is received."""
+    """Return the shortest time from sending a message over one link until it is received."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)

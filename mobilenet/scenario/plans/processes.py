@@ -1,4 +1,4 @@
-"""Derive the consequences of a scenario of processes before it runs.
+"""Derive what a scenario of processes implies, before it runs.
 
 Units     time units
 Source    ours: docs/run-directory.md, docs/protocols/vcube.md
@@ -17,9 +17,9 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 
 def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
-    """Return the manifest's entries about processes, and constant values for its entries about hosts. `below_crashes`
-    is the number of crashes at which the promises cease to hold. `may_hold` is the buffer that may stay filled, because
-    its messages may wait for messages that were lost with crashed processes.
+    """Return the manifest's entries about processes, and constants for its entries about hosts. `below_crashes` is the
+    number of crashes at which the promises no longer hold. `may_hold` is the buffer that may stay filled, because
+    crashed processes can leave its messages waiting for lost ones.
     """
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
@@ -66,10 +66,10 @@ def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """Return a generous bound, in t.u., on the time by which processes are quiescent. Return None if the workload or
-    the network prevents such a bound, or if the detector may never become correct.
+    """Return a generous upper limit, in t.u., for the time by which processes are quiescent. Return None if the
+    workload or the network prevents such a limit, or if the detector may never become correct.
 
-    For each crash and each mistake, the bound allows log2(n)^2 rounds with all timeouts, and the time to send all
+    For each crash and each mistake, the limit allows log2(n)^2 rounds with all timeouts, and the time to send all
     messages one after the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
@@ -100,9 +100,7 @@ def rest_within(scenario: ProcessScenario) -> float | None:
 
 
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
-    """Return the time of a test if the largest possible number of other messages is queued ahead of the test and of its
-    answer.
-    """
+    """Return the time of a test and its answer if as many other messages as possible are queued ahead of each."""
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 

@@ -1,8 +1,8 @@
 """Determine what a run of hosts promises at its deadline, and how often a host within reach is certainly heard.
 
 Model     A run continues until it is quiescent, or until drain_s is over. verify/deadline.py then judges the
-          unfinished work. The protocol declares the longest time for which a node waits before it tries again.
-          Nothing is promised if nodes may give up or wait forever.
+          unfinished work. The protocol declares how long a node may wait before it tries again. Nothing is promised
+          if nodes may give up or wait forever.
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -21,18 +21,18 @@ from mobilenet.world.interventions import Impair, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
-# fraction of one host's heartbeats that may be lost under load; verify/evidence.py uses the bound only if the run lost
+# fraction of one host's heartbeats that may be lost under load; verify/evidence.py uses the result only if the run lost
 # few frames
 LOST_UNDER_LOAD = 0.5
-MOST_LOSS = 0.2  # highest random loss for which there is a bound; beyond it, heartbeats arrive too rarely
+MOST_LOSS = 0.2  # highest random loss for which a time is promised; above it, heartbeats arrive too rarely
 
 
 class Rest(NamedTuple):
     within_s: float | None = (
         None  # time limit after the active part; None: the record shows whether the run should be quiescent
     )
-    longest_wait_s: float | None = None  # a node that waits tries again within this time; None: the time is not known
-    because: str | None = None  # why there is no promise about becoming quiescent
+    longest_wait_s: float | None = None  # a waiting node tries again within this time; None: the time is not known
+    because: str | None = None  # why the run does not promise to become quiescent
 
 
 def rest(scenario: Scenario) -> Rest:
@@ -63,7 +63,7 @@ def _objection(scenario: Scenario) -> str | None:
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
     """Return the time within which a reachable host is heard and answered, except with a probability of one in a
-    million. Heartbeats are lost independently, at random and, with probability `lost_anyhow`, in collisions.
+    million. Each heartbeat may be lost at random or, independently, in a collision (with probability `lost_anyhow`).
     """
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:

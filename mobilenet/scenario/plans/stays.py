@@ -20,7 +20,7 @@ from mobilenet.world.trajectory import Trajectory
 
 
 class Stay(NamedTuple):
-    """The planned stay of a host. A request whose time is None is not made."""
+    """The planned stay of a host. None means that a request is not made."""
 
     appears_ns: int
     joins_ns: int | None

@@ -1,4 +1,4 @@
-"""Derive the consequences of cut links and switched-off radios, and whether they break assumptions of protocols.
+"""Derive which links are cut and which radios are off, and whether this breaks assumptions of protocols.
 
 Model     Repeating a cut or a switch changes nothing. Everything works again after the active part. Protocols assume
           that wires do not lose messages; only TCP sends lost messages again. A link that only delays messages breaks

@@ -46,8 +46,8 @@ def longest_way(scenario: Scenario) -> int:
 
 
 def _ways(scenario: Scenario) -> tuple[int, int]:
-    """Return the number of links to the farthest station, first from the most central station, and then from the least
-    central one.
+    """Return the number of links to the farthest station: first from the most central station, then from the least
+    central.
     """
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
@@ -59,7 +59,7 @@ def _ways(scenario: Scenario) -> tuple[int, int]:
     if backbone.kind == "tree":
         across = _farthest(near, far)[1]
         return (across + 1) // 2, across
-    return (some_way + 1) // 2, 2 * some_way  # estimated by paths through station 0
+    return (some_way + 1) // 2, 2 * some_way  # estimated from paths through station 0
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:

@@ -1,3 +1,3 @@
-"""Check a simulation while it runs for violations of invariants. A violation means that mobilenet itself has an
+"""Check a simulation for violations of invariants while it runs. A violation means that mobilenet itself has an
 error.
 """

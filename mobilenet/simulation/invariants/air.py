@@ -1,8 +1,8 @@
-"""Check the receivers of each frame, and the outcome at each of them.
+"""Check which nodes receive each frame, and the outcome at each of them.
 
-Model     When a frame is over, it is compared with every earlier frame that overlaps it. Distances are computed for
-          the time when the frame was sent. A node is left out if it was not present then, or has changed its movement
-          since. With more than 200 nodes, only some of the frames are checked by distance.
+Model     When a frame is over, it is compared with every earlier frame that overlaps it. Distances are those at the
+          time when the frame was sent. A node is left out if it was not present at this time, or has changed its
+          movement since. With more than 200 nodes, only some of the frames are checked by distance.
 Units     integer nanoseconds, metres
 Source    ours: docs/validation/trust.md
 """
@@ -35,7 +35,7 @@ from mobilenet.simulation.nodes import Node
 from mobilenet.simulation.observer import Observer
 
 MOST_NODES = 200  # up to this number of nodes, distances are computed for every frame
-PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
+PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # the medium's counters of pairs
 LATE_NS = 8  # Tolerance for ACKs that arrive late. The range limit of 3 km bounds this delay (docs/models/radio.md).
 
 
@@ -58,7 +58,7 @@ class Air(Observer):
                 self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
-        # A frame is over when its last receiver has it. It may still disturb more distant nodes for this long.
+        # A frame is over when its last receiver has received it. It may still disturb more distant nodes for this long.
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
         # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that is still
         # travelling.
@@ -74,7 +74,7 @@ class Air(Observer):
         self._airtime_ns = self._frames = self._bytes = 0
         # (receiver, sender) -> number of the last frame handed up, and the receiver's protocol object
         self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}
-        self._due: set[Transceiver] = set()  # nodes that must still hand up the last frame
+        self._due: set[Transceiver] = set()  # nodes that have not yet handed up the last frame
         self._last: Frame | None = None
         self._add_nodes()
         simulation.listen(self.on_frame, None)
@@ -192,7 +192,7 @@ class Air(Observer):
         self._check_acknowledgement(flight)
 
     def _check_wait(self, node: Transceiver, now_ns: int) -> None:
-        """Check that the back-off of a node is not longer than its window."""
+        """Check that the node's back-off does not exceed its contention window."""
         mode = self._mode
         window = mode.cw_max if self._medium.retries else mode.cw_min
         most_ns = (mode.eifs_ns if self._wireless.eifs else mode.difs_ns) + window * mode.slot_ns
@@ -213,7 +213,7 @@ class Air(Observer):
     # --- two of them
 
     def _check_pair(self, flight: Flight, other: Flight) -> None:
-        """Check the effect of `other` on the receivers of `flight`, and on its sender."""
+        """Check what `other` does to the receivers of `flight`, and to its sender."""
         self._check_sender(flight, other)
         for node, (first_ns, last_ns) in flight.arrivals.items():
             outcome = flight.outcomes[node]
@@ -271,8 +271,8 @@ class Air(Observer):
             self._note(flight, sender, f"is sent {start_ns - times[1]} ns after {other}, before DIFS is over")
 
     def _check_losses(self, flight: Flight) -> None:
-        """Check that another transmission explains each loss that is recorded as collision, never_attempted or
-        half_duplex. All overlapping frames have been compared by now.
+        """Check that each loss with the outcome collision, never_attempted or half_duplex is explained by another
+        transmission. All overlapping frames have been compared by now.
         """
         for node, outcome in flight.outcomes.items():
             if outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX) and node not in flight.excused:

@@ -114,7 +114,7 @@ class Walk:
     def __init__(self, trajectory: Trajectory) -> None:
         self._legs = trajectory.legs()
         self._leg: Leg | None = next(self._legs, None)
-        self._begin_ns = 0  # beginning of the current leg, without the time for which the host was down
+        self._begin_ns = 0  # time at which the current leg begins, not counting the time for which the host was down
         self._appears_ns = trajectory.appears_ns
         self._down_ns = 0
         self._halts_ns: int | None = None

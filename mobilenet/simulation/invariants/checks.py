@@ -25,7 +25,7 @@ from mobilenet.simulation.processes.wires import WireNetwork
 
 
 class Checks:
-    """The base class for checks of one run, of hosts or of processes."""
+    """The base class of all checks of a run."""
 
     # called for each message sent, and for each message received
     hooks: tuple[OnMessage | None, OnMessage | None] = None, None

@@ -1,4 +1,4 @@
-"""A snapshot of a frame that was on the air. The MAC may change the frame object and send it again."""
+"""A snapshot of a frame after its transmission. The MAC may change the frame object and send it again."""
 
 from __future__ import annotations
 

@@ -100,5 +100,5 @@ class Power:
 
 
 def _sum_cdbm(noise_cdbm: int, mw: float) -> float:
-    """Return the sum of the noise (in hundredths of a dBm) and another power (in mW), in hundredths of a dBm."""
+    """Return the sum, in hundredths of a dBm, of the noise (also in hundredths of a dBm) and a power in mW."""
     return 1000 * log10(10 ** (noise_cdbm / 1000) + mw)

@@ -29,7 +29,7 @@ from mobilenet.engine.random_streams import Stream
 NEVER = 1 << 62
 Receive = Callable[[int, Any], None]
 Send = Callable[[int, Any], None]
-Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: this saves an object for each message
+Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: a flat list saves memory
 
 
 class StepNetwork:
@@ -90,7 +90,7 @@ class StepNetwork:
             lane.close(now)
 
     def _act(self, action: Callable[[], None], _: None) -> None:
-        """Call the action of a timer or of the plan, which is not a reception."""
+        """Call an action of a timer or of the plan. Such an action is not a reception."""
         self.is_receiving = False
         action()
         self.is_receiving = True
@@ -107,7 +107,7 @@ class Lane:
         self.vanished = 0  # messages that the network lost
         self.lost = 0  # messages whose receiver was down
         self.unsent = 0  # messages whose sender crashed before they left
-        self.last_ns = 0  # time of the last hand-over
+        self.last_ns = 0  # time at which the last message was handed over
         self.bytes = 0
         self.kinds: dict[type, int] = defaultdict(int)
 
@@ -234,7 +234,7 @@ class LaneWithoutOrder(Lane):
 
 
 class StepTimer:
-    """A timer whose order among the events of an instant is fixed when it is started."""
+    """A timer whose position among simultaneous events is fixed when it is started."""
 
     __slots__ = ("_action", "_network", "_number", "_owner", "running")
 

@@ -194,8 +194,8 @@ class Experiment:
         return timer if noted is None else noted.over(timer)
 
     def may_suspect(self, by: int, process: int) -> None:
-        """Raise ScenarioError if a detector that is declared perfect is wrong, so that the error is not attributed to
-        the protocol.
+        """Raise ScenarioError if a detector that is declared perfect makes a mistake, so that the mistake is not
+        attributed to the protocol.
         """
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
@@ -218,9 +218,7 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Plan the crashes first, because a process that crashes at an instant takes no other action at this
-        instant.
-        """
+        """Plan crashes before other events, because a process that crashes at an instant takes no other action then."""
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))
@@ -283,7 +281,7 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
-        """End the programs. If a delivery is missing, return the programs that act by a clock of their own."""
+        """End the programs. If a delivery is missing, return the programs that also use a clock of their own."""
         if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
@@ -296,7 +294,7 @@ class Experiment:
 
     @property
     def plans_more(self) -> bool:
-        """Whether planned events of the scenario are still to come."""
+        """Whether the scenario still has planned events to come."""
         return self.kernel.now < self._last_plan_ns
 
     @property
@@ -304,7 +302,7 @@ class Experiment:
         return self.processes
 
     def so_far(self) -> Outcome:
-        """Return the outcome of a run that ended with the error of a plug-in."""
+        """Return the outcome of a run that a plug-in's error has ended."""
         self.recording.counters = self._counters()
         return Outcome(self.recording, self.kernel.now, False, self._parties.as_played(self.scenario))
 
@@ -320,7 +318,7 @@ class Experiment:
         return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
 
     def _waits(self, process: Process) -> bool:
-        """Return whether a buffer of the process is not empty, except the one that may be held forever."""
+        """Return whether the process has a non-empty buffer, other than the one that may stay filled."""
         sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)
         return any(size for quantity, size in sizes if quantity != self.scenario.may_hold)
 
@@ -328,7 +326,7 @@ class Experiment:
         if self.packets is not None:
             return {"messages": self.packets.counters(), "detector": None}
         names = Counter[str]()
-        for kind, count in self.lane.kinds.items():  # counts are added if the names of two kinds differ only in case
+        for kind, count in self.lane.kinds.items():  # names may differ only in case; their counts are then added
             names[kind.__name__.lower()] += count
         return {
             "messages": {

@@ -1,8 +1,8 @@
 """Lose messages of the abstract network, at random or between the two sides of a partition.
 
-Model     A loss is decided when a message is sent, in the order of sending, with a separate random stream. A message of
-          a process to itself is never lost. A lost message occupies the send queue like any other, and is counted when
-          it would have arrived.
+Model     Whether a message is lost is decided when it is sent, in the order of sending, with a separate random stream.
+          A message of a process to itself is never lost. A lost message occupies the send queue like any other, and
+          is counted at the time when it would have arrived.
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md
 """

@@ -57,7 +57,7 @@ class PacketNetwork:
         self._receive: list[Any] = [None] * n
         self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
         self._by_bytes: dict[int, int] = {}  # size -> number of packets sent
-        # number of messages in a packet -> number of packets sent; packets with one message are left out
+        # number of messages in a packet -> number of packets sent, except for packets with one message
         self._by_messages: dict[int, int] = {}
         # message -> time of its broadcast. The key is hashed by identity, which is faster than hashing its name.
         self._begun: dict[Any, int] = {}
@@ -107,7 +107,7 @@ class PacketNetwork:
 
     def _fixed_delay(self, i: int, to: int) -> int:
         assert self._fixed is not None
-        # each link has a separate stream, so that the order of first use does not matter
+        # each link has a separate stream, so that results do not depend on the order of first use
         if (i, to) not in self._fixed:
             stream = generator(self._seed, "link delay", f"p{i}-p{to}")
             self._fixed[i, to] = self._processing_ns + max(
@@ -124,7 +124,7 @@ class PacketNetwork:
     # --- arrival
 
     def _open(self, slot: int) -> list[Any]:
-        """Return a new list for the packets that arrive in a slot. A slot that has already begun receives another
+        """Return a new list for the packets that arrive in a slot. If the slot has already begun, it receives another
         list.
         """
         arrivals = self._slots[slot] = []

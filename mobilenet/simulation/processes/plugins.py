@@ -33,8 +33,8 @@ OF_A_BROADCAST = {
 
 
 def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
-    """Return whether a plug-in's class is a broadcast among processes, rather than a protocol of hosts. Its code is run
-    if that is allowed.
+    """Return whether a plug-in's class is a broadcast among processes, rather than a protocol of hosts. Run its code if
+    that is allowed.
 
     `key` is the scenario key that error messages name.
     """
@@ -45,7 +45,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 def broadcast_for(
     scenario: ProcessScenario, allow_code: bool = False
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """Return a function that makes one process of a scenario's broadcast. The code of a plug-in is run if that is
+    """Return a function that creates one process of the scenario's broadcast. Run the code of a plug-in if that is
     allowed.
     """
     protocol = scenario.protocol
@@ -64,7 +64,7 @@ def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> 
 
 
 class WithoutBuffers:
-    """The base class for a broadcast that does not declare buffers."""
+    """The base class for a broadcast that does not declare any buffers."""
 
     BUFFERS: tuple[str, ...] = ()
 

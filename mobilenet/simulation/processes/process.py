@@ -81,7 +81,7 @@ class Process:
         try:
             text = self._names[message]
         except (KeyError, TypeError):
-            text = _name_of("complete", message)  # an unknown message, as in deliver()
+            text = _name_of("complete", message)  # the message is unknown, as in deliver()
         self._add("complete", text, {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:

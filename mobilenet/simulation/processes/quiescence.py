@@ -28,8 +28,8 @@ def of_processes(
     may_hold: str | None,
     plans_more: bool,
 ) -> Iterator[str]:
-    """Yield the reasons why processes are not quiescent. `counters` are the counters of the recording, `may_hold` is
-    the buffer that may stay filled, and `plans_more` is whether planned events of the scenario were still to come.
+    """Yield the reasons why processes are not quiescent. `counters` are the counters of the recording, and `may_hold`
+    is the buffer that may stay filled. `plans_more` states whether the scenario still has planned events to come.
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
@@ -50,7 +50,7 @@ def of_processes(
 
 
 def is_owed(events: Table, up: Iterable[str]) -> bool:
-    """Return whether any of the processes that are `up` has not delivered a message that is due there."""
+    """Return whether a message that is due at one of the processes in `up` has not been delivered there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

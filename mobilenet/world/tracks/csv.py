@@ -100,12 +100,12 @@ def _lonlat(rows: Table) -> bool:
 
 
 def _both(rows: Table) -> bool:
-    """Return whether the table contains both metres and longitudes and latitudes."""
+    """Return whether the table contains both kinds of coordinates: metres, and longitudes and latitudes."""
     return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return the columns with the name and the position for each kind of host. If several titles match, the first has
+    """Return the columns with the name and the position for each kind of host. The first of several matching titles has
     priority. With `id`, the names are not read.
     """
     a, b = (LON, LAT) if lonlat else (X, Y)

@@ -95,7 +95,7 @@ def _name(file: str) -> str:
 
 
 def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, str]:
-    """Return the formats that fit these first lines, with the reasons. BonnMotion is one of the candidates."""
+    """Return the formats that fit these first lines, with the reasons. The result may include BonnMotion."""
     fits: dict[str, str] = {}
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):

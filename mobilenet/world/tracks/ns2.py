@@ -36,7 +36,7 @@ PUT = re.compile(
 MOVES = re.compile(r'\$\w+(?:\([^)]*\))?\s+(?:setdest|set\s+[XYZ]_)(?!\w)|(?<=")\s*\$node_\([^)]*\)\s+[-+.\d]')
 CUT = re.compile(
     r'\$(?:n?|no|nod|node_?|node_\([^)]*(?:\)\s*(?:s|se|set.*)?)?|ns_?(?:\s+(?:at?\b[^"{]*(?:"[^"]*)?)?)?)'
-)  # the beginning of a command that moves a node, for a file that is cut off within a command
+)  # the start of a command that moves a node, to detect a file that is cut off within a command
 VARIABLE = re.compile(r"[(\s]\$")
 JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
@@ -103,8 +103,8 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
-    """Raise ScenarioError if all nodes are sent elsewhere at 0 m/s. CORE makes such nodes jump, but in ns-2 they do not
-    move.
+    """Raise ScenarioError if every movement of the nodes has a speed of 0 m/s. CORE makes such nodes jump, but in ns-2
+    they do not move.
     """
     if any(speed for node in nodes.values() for speed in node.commands[3::5]):
         return

@@ -70,8 +70,8 @@ class _Frame(NamedTuple):
 
 
 def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Return x and y of positions on Earth, rounded to whole micrometres. The last bits of a sine differ between
-    machines, and the results of runs must not.
+    """Return x and y of positions on Earth, rounded to whole micrometres. Without rounding, the results of runs would
+    differ between machines, because the last bits of a sine do.
     """
     frame = _frame(origin)
     east, north, _ = frame.axes @ (_geocentric(lon, lat) - frame.place[:, None])
@@ -103,7 +103,7 @@ def centre(lon: Floats, lat: Floats) -> Origin:
 
 
 def far_offset(x: Floats, y: Floats) -> Offset | None:
-    """Return an offset that brings the positions near (0, 0), or None if they are not far away."""
+    """Return an offset that moves the positions close to (0, 0), or None if they are not far away."""
     return Offset.of(x, y) if is_far(x, y).any() else None
 
 
@@ -113,8 +113,8 @@ def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Return which positions are on the other side of the 180th meridian, seen from the longitude `seen_from`. Return
-    all False unless the positions are close together on both sides of this meridian.
+    """Return which positions are on the other side of the 180th meridian, as seen from the longitude `seen_from`.
+    Return only False unless the positions lie close together on both sides of this meridian.
     """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)

@@ -3,7 +3,7 @@
 Model     A reader passes the samples to a Sink in the order of the file. At the end, they are checked and sorted by
           host. A sample takes only 40 bytes, because it is not stored as a Python object. Times of day (beyond 1e9 s,
           or dates) count from the earliest one. `waypoints` is true if the format defines that a host moves straight
-          from sample to sample, however far apart they are, and stays at the last one.
+          from sample to sample, regardless of their distance, and stays at the last one.
 Units     Times are in seconds. Coordinates are in metres, or in degrees until they are projected onto the plane.
 Shapes    host, line and column are int32. t_s, x and y are float64. All of them are (n,), sorted by host and then by
           time. The samples of host i are first[i]:first[i + 1].
@@ -109,7 +109,7 @@ class Sink:
         )
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
         if begins_s >= LATEST_EPOCH_S:
-            begins_s = 0.0  # neither a run time nor a time of day; the error message shows the number from the file
+            begins_s = 0.0  # the times are invalid; the error message shows the number from the file
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
         else:
@@ -129,7 +129,7 @@ class RecordedSamples:
     format: str
     lonlat: bool
     waypoints: bool
-    names: list[str]  # in the order in which hosts first appear
+    names: list[str]  # in the order of their first appearance
     begins_s: float  # the offset that was subtracted from times of day, or 0
     host: Ints
     t_s: Floats
@@ -141,7 +141,7 @@ class RecordedSamples:
     choice: str = ""  # which pair of coordinates was used, if the file has two
     # the number of skipped lines that do not concern movement, or of features and tracks without times
     skipped: int = 0
-    why: str = ""  # how the format was recognized, if it was
+    why: str = ""  # how the format was recognized, if it was not given
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -259,7 +259,7 @@ class RecordedSamples:
 
     @property
     def offset(self) -> Offset | None:
-        """The offset that brings coordinates in metres near (0, 0), or None if they are not far away."""
+        """The offset that moves coordinates in metres close to (0, 0), or None if they are not far away."""
         return None if self.lonlat else far_offset(self.x, self.y)
 
     def on_plane(self, origin: Anchor | None) -> RecordedSamples:

@@ -114,7 +114,7 @@ class Sites(NamedTuple):
 
     @property
     def offset(self) -> Offset | None:
-        """The offset that brings coordinates in metres near (0, 0), or None if they are not far away."""
+        """The offset that moves coordinates in metres close to (0, 0), or None if they are not far away."""
         return None if self.lonlat else far_offset(self.a, self.b)
 
     def _move(self, offset: Anchor | None) -> tuple[Floats, Floats]:
@@ -204,8 +204,8 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
 
 
 def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
-    """Read the stations that any host comes within range of. Use the range in OpenCelliD's table or, if it is unknown,
-    range_m.
+    """Read the stations that have a host within range at any time. Use the range in OpenCelliD's table or, if it is
+    unknown, range_m.
     """
     tracks = recorded.on_plane(origin)
     reach_m = max(FARTHEST_CELL_M, range_m)

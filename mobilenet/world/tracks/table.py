@@ -74,7 +74,7 @@ class Table:
         return place
 
     def _unit_advice(self, titles: Titles) -> str:
-        """Return advice if a column has one of these names but another unit, or else an empty string."""
+        """Return advice if a column has one of these names but another unit, and otherwise an empty string."""
         for title in self.titles:
             name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:

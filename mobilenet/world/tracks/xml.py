@@ -32,7 +32,7 @@ class Xml:
         self.open: list[str] = []
         self._start, self._end = start, end
         self._text: list[str] = []
-        # The number of bytes parsed so far, and that number when an element last began or ended.
+        # The number of bytes parsed so far, and its value when an element last began or ended.
         self._fed = self._heard_at = 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True

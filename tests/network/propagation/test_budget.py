@@ -112,7 +112,7 @@ def test_the_link_budget_samples_shadowing_at_half_metres() -> None:
 
 
 def test_walls_block_the_line_of_sight_in_a_street() -> None:
-    """In the model umi, walls block the line of sight but add no further loss."""
+    """In the `umi` model, walls block the line of sight but add no further loss."""
     budget = LinkBudget(UMI, None, Walls([THICK_WALL]))
     for stations in range(3):
         a, b = stations > 0, stations > 1

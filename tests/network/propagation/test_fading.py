@@ -25,7 +25,7 @@ def test_fading_outage_follows_the_gamma_distribution(m: float) -> None:
     assert len(gains) == PIECES and (np.diff(gains) >= 0).all()
     for level_db in (-30, -20, -10, -5, 0, 3, 6):
         share = (gains < 100 * level_db).mean()
-        # Probabilities of gains up to 0.005 dB below and above this level, because gains are rounded to 0.01 dB.
+        # Gains are rounded to 0.01 dB, so all gains within 0.005 dB of this level are rounded to it.
         low, high = (gammainc(m, m * 10 ** ((level_db + e) / 10)) for e in (-0.005, 0.005))
         assert low - 1 / PIECES <= share <= high + 1 / PIECES
 

@@ -1,5 +1,5 @@
 """Tests of the number of walls that a line crosses, and of its length inside buildings. Results are compared with
-shapely, and with values computed by hand if a line runs through corners.
+shapely, and, for lines through corners, with values computed by hand.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_lines_through_corners_are_resolved_by_a_tiny_shift(seed: int, ends: tup
         (HOUSE, (-1000, -800, 2000, 1600), 2, 1281),  # runs through two corners
         (HOUSE, (-400, 400, 400, -400), 2, 0),  # cuts a corner, with zero length inside
         (HOUSE, (600, -600, 1600, 400), 0, 0),  # touches a corner
-        (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # touches its tip
+        (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # touches the tip of the triangle
         (YARD, (-500, 1500, 3500, 1500), 4, 2000),
         (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # begins inside the courtyard
         (YARD, (1500, 1500, 1600, 1600), 0, 0),

@@ -118,7 +118,7 @@ class Air:
         self.eifs = eifs
         self.log: list[Reception] = []
         self.starts: list[tuple[float, str]] = []
-        self.frames: dict[str, Frame] = {}  # frames whose transmission has ended at every receiver
+        self.frames: dict[str, Frame] = {}  # frames that have reached every receiver completely
         reach = max(range_m, interference_range_m, detection_range_m or 0)
         self.medium = UnitDisk(
             self.kernel,
@@ -227,6 +227,6 @@ def listening_air(*places: float | tuple[float, int], **air: Any) -> list[Any]:
 
 
 def acking_air(*places_m: float, **air: Any) -> list[Any]:
-    """Return an AckingAir, followed by one node at each of these coordinates."""
+    """Return an AckingAir, followed by one node for each of these coordinates."""
     made = AckingAir(**air)
     return [made, *(made.acking(x_m) for x_m in places_m)]

@@ -38,7 +38,7 @@ def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, se
 
 
 def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: int = 1) -> float:
-    """Return the share of channel time that carries payload. Each payload has 1500 bytes, after 8 + 28 bytes of
+    """Return the share of channel time that carries payload. A payload of 1500 bytes follows 8 + 28 bytes of
     headers.
     """
     # The IP and UDP headers, which have 28 bytes, count as payload.

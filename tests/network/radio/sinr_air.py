@@ -71,6 +71,6 @@ def milliwatts(dbm: float) -> float:
 
 
 def sinr_air(*places_m: float, **wireless: object) -> list[Any]:
-    """Return a medium and one node at each of these coordinates. The nodes do not draw back-offs."""
+    """Return a medium and one node for each of these coordinates. The nodes do not draw back-offs."""
     air = SinrAir(**wireless)
     return [air, *(air.node(x_m) for x_m in places_m)]

@@ -2,7 +2,7 @@
 
 At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, and a TCP segment of 100 bytes takes 64
 us less. Propagation takes 334 ns over 100 m, 400 ns over 120 m, 167 ns over 50 m, and 100 ns over 30 m. The MAC gives
-up a unicast frame that has not been acknowledged after 100 ms.
+up on a unicast frame that has not been acknowledged after 100 ms.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def test_later_frames_wait_until_the_first_is_acknowledged() -> None:
 
 def test_acknowledgements_of_the_acking_mac_are_never_lost() -> None:
     """When the acknowledgement arrives, the sender is receiving another frame and the addressee is sending. The sender
-    still receives the acknowledgement.
+    receives it nevertheless.
     """
     air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
     a.unicast_at_ns(0, "A", b)
@@ -273,7 +273,7 @@ def test_a_frame_to_a_node_out_of_range_times_out() -> None:
 )
 def test_a_frame_that_collides_times_out(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
     """The disturbing frame comes from the addressee, or from a node out of range of the sender at the same distance
-    from the addressee. A frame that starts just when another one ends does not collide with it.
+    from the addressee. A frame that starts exactly when another one ends does not collide with it.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
     a.unicast_at_ns(a_ns, "A", b)
@@ -621,7 +621,7 @@ def test_the_acking_mac_agrees_with_a_simple_model(
     assert air.medium.given_up == given_up
     assert air.medium.queue_drops == frames - len(air.frames)
 
-    # For each pair of nodes in range, a frame has one outcome, which depends on the overlapping frames.
+    # A frame has one outcome for each pair of nodes in range. Overlapping frames determine this outcome.
     arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
     for name, frame in air.frames.items():
         for receiver in range(nodes):

@@ -89,7 +89,7 @@ class Attempt:
 
 
 def draw(seed: int) -> Scenario:
-    """Draw a small world in which frames collide, are retried, are given up, are dropped, or are sent when no node is
+    """Draw a small world in which frames collide, are retried, are abandoned, are dropped, or are sent when no node is
     in range.
     """
     s = Stream(seed, "counters")
@@ -160,7 +160,7 @@ class Recount:
         return sum(one.lasts_ns for one in self.attempts if one.over_ns <= by_ns)
 
     def repetitions(self, acknowledged: bool) -> int:
-        """Return how many attempts repeated an earlier attempt of the same frame."""
+        """Return how many attempts repeated an earlier attempt to send the same frame."""
         number = Counter(
             one.frame
             for one in self.attempts
@@ -257,7 +257,7 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
 
 
 def test_random_scenarios_exercise_every_radio_counter() -> None:
-    """The drawn scenarios cover radios with and without ACKs, retries, copies, and frames that are given up, dropped,
+    """The drawn scenarios cover radios with and without ACKs, retries, copies, and frames that are abandoned, dropped,
     or heard by no node.
     """
     seen: Counter[str] = Counter()

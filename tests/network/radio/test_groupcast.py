@@ -96,7 +96,7 @@ def test_a_recovered_host_accepts_a_copy_as_a_new_frame() -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_repeated_group_frames_are_lost_independently(retries: int) -> None:
-    """A receiver receives a fraction of 1 - loss ** (1 + retries) of the n frames, and counts each frame once. The
+    """Of the n frames, a receiver should receive a fraction of 1 - loss ** (1 + retries), and count each one once. The
     tolerance is 5 sigma.
     """
     loss, frames = 0.5, 2000

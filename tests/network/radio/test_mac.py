@@ -62,7 +62,7 @@ def test_an_interrupted_difs_consumes_no_back_off_slot() -> None:
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")
-    d.send_at_us(1500, "D")  # 2504 + 50: the instant at which C begins to count
+    d.send_at_us(1500, "D")  # 2504 + 50: the instant at which C starts to count
     air.run_us(9000)
     assert air.start_us("C") == 2554 + FRAME + 50 + 9 * 20
 

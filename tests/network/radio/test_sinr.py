@@ -43,7 +43,7 @@ def test_an_undetected_frame_has_no_effect_on_a_receiver() -> None:
 
 
 def test_interference_from_a_hidden_terminal_is_exact() -> None:
-    """A sends to B over 60 m. C is 150 m from B on the other side, cannot hear A, and begins to send during the payload
+    """A sends to B over 60 m. C is on the far side of B at 150 m, cannot hear A, and starts to send during the payload
     of A.
     """
     air, a, b, c = sinr_air(-60, 0, 150)
@@ -163,7 +163,7 @@ def test_a_node_is_busy_from_the_preamble_to_the_end_of_a_frame() -> None:
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
-    """B was sending when A began, so B missed the preamble of A. B defers to the energy of A over 20 m, but not over 60
+    """B was sending when A began, so B missed the preamble of A. B defers to the energy of A at 20 m, but not at 60
     m.
     """
     for distance_m, defers in ((20, True), (60, False)):

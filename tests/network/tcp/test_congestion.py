@@ -125,7 +125,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
 
 
 def test_a_full_acknowledgement_deflates_the_window_to_ssthresh() -> None:
-    """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS). Here this is ssthresh."""
+    """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS). Here, ssthresh is smaller."""
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
     wire.a.say(*range(40))
@@ -139,8 +139,8 @@ def test_a_full_acknowledgement_deflates_the_window_to_ssthresh() -> None:
 
 
 def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
-    """RFC 5681, 3.2, with the same losses as above: recovery ends at 1200 with a window of 5000. Two duplicates are not
-    enough for another recovery, so the timeout at 1500 repairs the second loss.
+    """RFC 5681, 3.2, with the same losses as above: recovery ends at 1200 with a window of 5000. Two duplicates do not
+    start another recovery, so the timeout at 1500 repairs the second loss.
     """
     wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
@@ -220,7 +220,7 @@ def test_the_duplicate_ack_threshold_is_configurable() -> None:
 
 
 def test_acknowledgements_carried_on_data_are_not_duplicates() -> None:
-    """RFC 5681, 2: the five segments of b all have ack 1 while the first segment of a is lost."""
+    """RFC 5681, 2: the first segment of a is lost, so all five segments of b have ack 1."""
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1))).open()
     wire.a.say(0)
     wire.b.say(*range(5))

@@ -1,4 +1,4 @@
-"""Tests of a node with many connections. They check to which connection a segment belongs, and which connections are
+"""Tests of a node with many connections. They check which connection a segment belongs to, and which connections are
 refused or replaced.
 """
 

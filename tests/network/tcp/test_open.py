@@ -174,7 +174,7 @@ def test_reset_during_the_handshake_answers_the_syn_ack() -> None:
 
 
 def test_a_reset_during_the_handshake_closes_the_connection() -> None:
-    """The other end never had such a connection, or has given it up."""
+    """The other end never had such a connection, or has abandoned it."""
     for source in (UNKNOWN, 9):
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()

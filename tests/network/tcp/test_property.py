@@ -18,8 +18,8 @@ SIZES = st.lists(st.one_of(st.integers(1, 150), st.integers(1, 4000)), max_size=
 
 @st.composite
 def parameters(draw: st.DrawFn) -> TcpParameters:
-    """Draw TCP parameters with which a connection does not give up. With the parameters of the paper, it sometimes
-    gives up at a loss of 50 %.
+    """Draw TCP parameters that keep a connection from giving up. With the parameters of the paper, it sometimes gives
+    up at a loss of 50 %.
     """
     aggregation = draw(st.booleans())
     chosen: dict[str, Any] = {

@@ -47,7 +47,7 @@ def test_each_kind_of_segment_has_a_separate_counter() -> None:
 
 
 def test_a_split_message_is_delivered_with_its_last_byte() -> None:
-    """The first 100 bytes of the message are its header. The payload arrives in parts of 900, 1000 and 500 bytes."""
+    """The first 100 bytes of the message are its header. The payload arrives in pieces of 900, 1000 and 500 bytes."""
     wire = Wire().open()
     wire.a.connection.send(Note("large", 2500, 2400))
     assert [segment.payload_bytes for segment in wire.segments] == [900, 1000, 500]
@@ -140,7 +140,7 @@ def test_a_message_is_in_flight_until_its_last_byte_is_acked() -> None:
 
 
 def test_tcp_parameters_default_to_the_published_values() -> None:
-    """At most 46 messages are in flight. Further messages are combined in segments of 536 bytes."""
+    """At most 46 messages are in flight. Further messages are combined into segments of 536 bytes."""
     parameters = TcpParameters()
     assert (
         parameters.messages_in_flight,
@@ -196,7 +196,7 @@ def test_every_second_segment_is_acknowledged_at_once() -> None:
     for time_ms, name in ((1030, 1), (1040, 2)):
         wire.at_ms(time_ms, wire.a.say, name, size_bytes=10)
     wire.run_ms(9000)
-    assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay starts again with the third segment
+    assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the third segment restarts the delay
 
 
 def test_the_number_of_segments_per_ack_is_configurable() -> None:

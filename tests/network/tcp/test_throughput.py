@@ -38,7 +38,7 @@ def test_tcp_throughput_agrees_with_the_formulas(
 
 
 def test_an_ack_delay_longer_than_the_rtt_lowers_throughput() -> None:
-    """The expected throughput is 0.84 of Mathis's formula and 0.92 of PFTK (means over eight seeds)."""
+    """The expected throughput is 0.84 times Mathis's formula and 0.92 times PFTK (means over eight seeds)."""
     outcome = transfer(0.02, 60_000, seed=1, rtt_s=0.1, delayed_ack_s=0.2)
     assert (
         0.80 < outcome.against_mathis(has_delayed_acks=True) < 0.88

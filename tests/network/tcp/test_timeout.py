@@ -113,7 +113,7 @@ def test_new_acknowledgements_restart_the_timer() -> None:
 
 
 def test_the_timer_runs_from_the_oldest_unacknowledged_segment() -> None:
-    """RFC 6298, 5.1: sending a segment does not restart a timer that is running."""
+    """RFC 6298, 5.1: sending a segment does not restart a running timer."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0)
     wire.at_ms(1290, wire.a.say, 1)
@@ -189,8 +189,8 @@ def test_a_second_timeout_in_a_row_does_not_change_ssthresh() -> None:
 
 
 def test_an_ack_delay_equal_to_the_minimum_timeout_is_handled() -> None:
-    """With an acknowledgement delay of 0.2 s, the first segment is retransmitted unnecessarily, and then the estimator
-    has adapted. With 0.1 s, no segment is retransmitted.
+    """With an acknowledgement delay of 0.2 s, the first segment is retransmitted unnecessarily, and after that the
+    estimator has adapted. With 0.1 s, no segment is retransmitted.
 
     A segment takes 5 ms to arrive. After the handshake SRTT is 10, RTTVAR 5 and RTO 200. The first sample that includes
     the delay is 210, after which the three values are 35, 53.75 and 250.

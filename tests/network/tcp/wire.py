@@ -13,7 +13,7 @@ from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Reason
 from mobilenet.network.tcp.segment import ACK, RST, SYN, Segment
 
-Delays = list[int]  # a copy of the segment arrives after each delay (in ns); an empty list loses the segment
+Delays = list[int]  # A copy of the segment arrives after each delay (in ns). With an empty list, the segment is lost.
 Fate = Callable[[str, int, Segment], Delays]  # (sender, number of its earlier segments, segment)
 
 

@@ -1,4 +1,4 @@
-"""Check the classes of `repair: selective` from outside, for rules that the verifier cannot check in the record of a
+"""Observe the classes of `repair: selective`, and check the rules that the verifier cannot check in the record of a
 run.
 
 Checks    R1      a message for one node is sent as a unicast frame
@@ -34,7 +34,7 @@ from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, App
 from mobilenet.protocols.mobile_causal.stream import CELL
 
 FIRST = 0.2  # shortest wait before a first report, as a fraction of report_s
-QUEUE_NS = ns(0.1)  # Every copy waits for a shorter time behind earlier copies.
+QUEUE_NS = ns(0.1)  # A copy waits for less than this time behind earlier copies.
 MANY = 100  # With a window of this size, copies never wait for the next round.
 
 
@@ -72,14 +72,14 @@ class WatchedPort:
 
 
 class Retries:
-    """Tracks the frames that the MAC gave up in one session, and when their next copies are due. With `or_earlier`, a
+    """Tracks which frames the MAC gave up on in one session, and when their next copies are due. With `or_earlier`, a
     copy may be sent earlier because of a report.
     """
 
     def __init__(self, p: Any, or_earlier: bool = False) -> None:
         self._p = p
         self._or_earlier = or_earlier
-        # number -> (how often the MAC gave it up, time of the last one)
+        # number -> (how often the MAC gave up on it, and when it last did)
         self._given_up: dict[int, tuple[int, int]] = {}
         self._usual_s: dict[int, float] = {}  # number -> I(x) at that time, without jitter
 
@@ -255,7 +255,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             return message
 
         def _lack(self, number: int) -> list[Any]:
-            """Return the hosts that the station hears and that may not have this number of the stream."""
+            """Return the hosts that the station hears and that may lack this number of the stream."""
             return [
                 c
                 for c in self._contexts.values()
@@ -302,7 +302,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def begin_session(self, c: Any) -> None:
             super().begin_session(c)
             self._forget_copies(c)
-            # Recovery messages remain, including those that the MAC gave up.
+            # Recovery messages remain, including those that the MAC gave up on.
             self._retries_of(c.host).forget_from(c.base)
             if c.have or c.copied or c.direct:
                 raise Untrue(f"s{self._port.me} knows of a session of h{c.host} that has ended")

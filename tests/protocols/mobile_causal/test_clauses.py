@@ -175,7 +175,7 @@ def test_f12_a_host_that_rejoins_starts_with_new_numbers() -> None:
     b.run(2)
     b.hosts["h0"].leave()
     b.run(1)
-    b.deaf.add("h1")  # h1 cannot acknowledge, which keeps m in the buffer
+    b.deaf.add("h1")  # h1 cannot acknowledge, so m stays in the buffer
     b.hosts["h0"].join()
     b.pass_on(Join)
     b.pass_on(Chal)
@@ -278,7 +278,7 @@ def test_f6_a_position_applies_only_to_its_session() -> None:
 def test_f9_competing_requests_at_a_waiting_station_are_resolved() -> None:
     b = granting()
     s1 = b.stations["s1"]
-    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # s1 keeps this init, because its number is higher.
+    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # s1 keeps this init, because it has a higher number.
     s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # s1 also keeps this init, because its number is higher.
     s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # s1 discards this init, because its number is lower.
     s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # This join has a lower number and is superseded.

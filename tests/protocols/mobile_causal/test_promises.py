@@ -1,4 +1,4 @@
-"""Tests of what the mobile causal broadcast still promises to a host after a station has given it up."""
+"""Tests of what the mobile causal broadcast still promises to a host after a station has given up on it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ AFTER_S, LIFETIME_S = 8.0, 4.0
 def answer_on(
     gap_s: float, silent_s: float | None, lifetime_s: float | None = LIFETIME_S, cause: str = "join"
 ) -> object:
-    """Return the verdict on a gap of h0. The station gives up h0 at 20 s, after this silence. Then h0 joins again and
-    has a gap.
+    """Return the verdict on a gap of h0. At 20 s, the station gives up on h0 after this silence. Then h0 joins again
+    and has a gap.
     """
     rows = [] if silent_s is None else [(20.0, "s0", "expire", {"host": "h0", "silent_s": silent_s})]
     rows += [(gap_s, "h0", "gap", {}), (gap_s, "h0", "handoff_start", {"cause": cause})]

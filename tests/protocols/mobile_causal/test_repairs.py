@@ -1,4 +1,4 @@
-"""Tests of `repair: selective`. No drawn schedule breaks it, and each mutant is caught.
+"""Tests of `repair: selective`. No random schedule breaks its rules, and each mutant is caught.
 
 Source     the rules: docs/protocols/repair.md; checks in addition to the verifier: checked_repairs.py
 """
@@ -25,7 +25,7 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
-# The first seeds that catch these mutants.
+# The first seed that catches each of these mutants.
 SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}
 
 
@@ -35,7 +35,7 @@ def load(name: str) -> ModuleType:
 
 
 def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
-    """Draw a schedule with repairs. With odd seeds, the MAC gives up many frames."""
+    """Draw a schedule with repairs. With odd seeds, the MAC gives up on many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 

@@ -1,4 +1,4 @@
-"""Tests that the protocol survives drawn schedules and that its mutants do not.
+"""Tests that the protocol survives random schedules and that its mutants do not.
 
 The following command prints the complete table: python -m tests.protocols.mobile_causal.mutants.
 """
@@ -21,7 +21,7 @@ from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, rad
 from .mutants import MUTANTS, hunt
 
 LATE = "no_inst"  # The swarm catches this mutant only after 1,474 schedules. Exhaustive search needs a few seconds.
-# The first seeds that catch these mutants.
+# The first seed that catches each of these mutants.
 SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}
 
 

@@ -1,4 +1,4 @@
-"""Undo one rule at a time, and count the drawn scenarios until the verifier notices.
+"""Undo one rule at a time, and count the drawn scenarios until the verifier notices the fault.
 
     python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
@@ -220,7 +220,7 @@ edited_mutant(
 
 @mutant("only_unacknowledged_again")
 class OnlyUnacknowledgedAgain(Host):
-    """After Return, the host does not buffer own messages that the old station has acknowledged."""
+    """After Return, the host does not buffer those of its own messages that the old station has acknowledged."""
 
     def _on_safe(self, channel: Any) -> None:
         self._buffer = [m for m in self._buffer or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
@@ -376,7 +376,7 @@ class DeliversOut(Host):
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # number of scenarios until the mutant was caught, or the limit
+    schedules: int  # number of scenarios tried before the mutant was caught, or the limit
     seed: int | None
     check: str | None  # the first violated property, or None if the mutant survives
     explanation: str

@@ -325,7 +325,7 @@ def test_a_refused_connection_is_retried() -> None:
 def test_each_hand_picked_tcp_flooding_mutant_fails_its_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Drawn scenarios catch these mutants only late, or the verifier cannot see their fault."""
+    """Random scenarios take long to catch these mutants, or the verifier cannot see their fault."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
     with pytest.raises(AssertionError):

@@ -127,7 +127,7 @@ def test_regression_a_message_does_not_follow_its_successor() -> None:
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_regression_an_idle_host_learns_that_it_was_given_up(seed: int) -> None:
-    """Before the fix, a host without messages to send never learned that it had been given up."""
+    """Before the fix, a host without messages to send never learned that its station had given up on it."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 

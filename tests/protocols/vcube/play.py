@@ -1,4 +1,4 @@
-"""Play scenarios of processes in memory and judge them as a run directory would be judged."""
+"""Play scenarios of processes in memory, and judge them in the same way as a run directory."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def load(name: str) -> Any:
 
 
 class Misread:
-    """Creates processes that follow a misreading. With a single tree it creates the fast version, because the printed
-    form has one tree per source.
+    """Creates processes that run a misread version of the algorithm. With a single tree, it creates the fast version,
+    because the printed form has one tree per source.
     """
 
     def __init__(self, name: str) -> None:

@@ -214,9 +214,7 @@ def _to(sent: tuple[int, Any]) -> int:
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """A faulty process that decides about deliveries by the messages that it has received instead of those that it has
-    delivered.
-    """
+    """A faulty process that bases its deliveries on the messages received instead of the messages delivered."""
 
     def _deliver_when_ready(self, m: Message) -> None:
         if m.depends & ~self._received:

@@ -78,7 +78,7 @@ BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
 def test_a_false_suspicion_does_not_lose_messages(
     layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some processes wait for a message of a process that is alive but slow, and is therefore suspected."""
+    """Some processes wait for a message from a process that is suspected only because it is slow."""
     monkeypatch.setattr(causal_reliable, "CausalLayer", layer)
     schedules = (
         play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR)

@@ -182,8 +182,8 @@ def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivere
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """The process receives m from 2 and 4. An acknowledgement of 1 completes m for 2. Then process 2, which should have
-    forwarded m for 4, crashes.
+    """The process receives m from 2 and 4. An acknowledgement from 1 completes m for 2. Then process 2, which should
+    have forwarded m for 4, crashes.
     """
     hands = Hands()
     process = kind(hands, 8)
@@ -197,8 +197,8 @@ def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list
 
 
 def test_dropping_messages_too_early_breaks_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant uses l.53 as it was before the verifier existed. The fault was found in 240 random schedules with n =
-    32, and reduced to four crashes.
+    """The mutant uses l.53 as it was before the verifier existed. 240 random schedules with n = 32 revealed the fault,
+    which was then reduced to four crashes.
     """
     faults = "faults=[{process: p8, at: 0.7}, {process: p9, at: 1.9}, {process: p4, at: 2.3}, {process: p13, at: 2.5}]"
     schedule = (faults, "detector={interval: 1, timeout: 3}", "duration=5000", "record.buffers=false")
@@ -209,8 +209,8 @@ def test_dropping_messages_too_early_breaks_agreement(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38: links do not have to keep the order, so no promise is broken. However, messages must start in order, and
-    no empty bundle may be sent.
+    """l.37-38: links need not preserve the order of messages, so no promise is broken. However, messages must start in
+    order, and no empty bundle may be sent.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)

@@ -95,7 +95,7 @@ def representative(n: int) -> float:
     arrives at p0 from link b.
 
     Times are in tenths of a time unit. The server of p0 takes 1 for each message. The corresponding message from the
-    partner is handled 10 after that. The last unit is not counted.
+    partner is handled 10 units later. The last unit is not counted.
     """
     d = n.bit_length() - 1
     queue: list[tuple[int, int, str, int]] = []

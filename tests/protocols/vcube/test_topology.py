@@ -19,7 +19,7 @@ from mobilenet.protocols.vcube.topology import (
 
 
 def parent_without_faults(i: int, root: int) -> int:
-    """Return the parent of i in the tree of `root`, without faults and for n a power of two.
+    """Return the parent of i in the tree of `root`, if no process is faulty and n is a power of two.
 
     The parent differs from i only in the lowest bit in which i and `root` differ.
     """

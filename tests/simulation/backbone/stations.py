@@ -19,7 +19,7 @@ from mobilenet.protocols.vcube.backbone import Layer, new_layer
 
 class Note(NamedTuple):
     number: int
-    to: int | None  # None for a broadcast
+    to: int | None  # None means a broadcast.
     payload_bytes: int
     size_bytes: int = 100
 

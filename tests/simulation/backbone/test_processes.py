@@ -18,7 +18,7 @@ PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal"
     [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)],
 )
 def test_wired_latency_follows_from_the_number_of_hops(protocol: str, hops: int, messages: int) -> None:
-    # Messages of a failure detector would use the same links.
+    # A failure detector would send its messages over the same links.
     played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")
     assert played.metrics["latency"] == pytest.approx(hops * HOP_S, abs=2e-5 * hops)
     assert played.metrics["messages"] == messages and not played.wrong

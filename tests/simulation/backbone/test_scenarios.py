@@ -58,7 +58,7 @@ def test_failure_detector_tests_travel_over_the_links(tmp_path: Path) -> None:
 
 
 def test_false_suspicions_of_stations_lose_no_messages(tmp_path: Path) -> None:
-    """The timeout is shorter than the time that an answer takes, so all stations suspect each other repeatedly."""
+    """Answers take longer than the timeout, so all stations suspect each other repeatedly."""
     done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",

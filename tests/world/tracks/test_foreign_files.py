@@ -260,7 +260,7 @@ def test_walls_are_shifted_like_the_tracks(tmp_path: Path) -> None:
 
 
 def cells(*rows: tuple[float, float, int]) -> str:
-    """Return a table in the format of OpenCelliD with these cells, given as (lon, lat, range)."""
+    """Return a table of these cells in the format of OpenCelliD. A cell is given as (lon, lat, range)."""
     lines = [
         f"LTE,262,1,1,{place},0,{lon!r},{lat!r},{range_m},1,1,0,0,0" for place, (lon, lat, range_m) in enumerate(rows)
     ]

@@ -273,7 +273,7 @@ def test_hostile_names_in_track_files_are_treated_as_text(tmp_path: Path) -> Non
 def test_damaged_track_files_are_read_or_rejected_in_one_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Files are cut, changed, doubled or mixed. Each file is either read or rejected with an error of one line."""
+    """Files are cut, changed, doubled or mixed. Each file is either read or rejected with a one-line error."""
     name, write = WRITERS[data.draw(st.sampled_from(sorted(WRITERS)))]
     text = write([(host, samples[:12]) for host, samples in KNOWN]).encode()
     if data.draw(st.booleans()):

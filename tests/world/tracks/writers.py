@@ -73,7 +73,7 @@ def sumo_fcd_csv(tracks: Tracks) -> str:
         "timestep_time;person_id;person_x;person_y;"
         "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
     ]
-    lines.append("0.000;;;;;;;;;")  # At this time, there are no hosts.
+    lines.append("0.000;;;;;;;;;")  # No hosts exist at this time.
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"

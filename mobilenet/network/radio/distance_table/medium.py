@@ -2,7 +2,7 @@
 the distance.
 
 Model     The receivers of a frame are the nodes up to the last distance of the table. At these nodes, the frame
-          interferes and is sensed as with the unit disk, whether it is received or not. For each receiver, a hash of
+          interferes and is sensed as with the unit disk, whether or not it is received. For each receiver, a hash of
           the frame's number and the receiver decides whether the bits are right. A frame that would be lost for another
           reason, such as a collision, does not count as a frame with bit errors. Between two rows of the table, the
           probability is interpolated linearly. Below the first distance, it is the probability of the first row.

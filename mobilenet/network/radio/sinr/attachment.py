@@ -59,8 +59,8 @@ class PowerCoverage(Coverage):
         return self._serving.cell(x_m, y_m, -1, 0) >= 0
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """Return the first point with reception on circles around the given one. If there is none, return the nearest
-        station.
+        """Search circles around the given point, and return the first point with reception. If there is none, return
+        the nearest station.
         """
         if self.contains(x_m, y_m):
             return x_m, y_m

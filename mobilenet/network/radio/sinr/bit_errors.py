@@ -1,4 +1,4 @@
-"""Compute bit errors at each rate and SINR, from which the survival of a frame follows.
+"""Compute bit errors at each rate and SINR. They determine whether a frame survives.
 
 Model     n bits at a constant SINR survive with probability (1 - p)^n. The tables contain -ln(1 - p) per bit, as an
           integer for each hundredth of a dB. These costs can be added, so a single exponential gives the probability
@@ -69,8 +69,7 @@ def _nats(wrong: Floats) -> list[int]:
 
 def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
     """Return the probability that a bit is wrong after decoding. This is a union bound, which may exceed 1."""
-    # This import, like the import of quad below, is made here because runs with the unit disk do not need scipy's
-    # functions.
+    # This import and that of quad below are made here because runs with the unit disk do not need scipy's functions.
     from scipy.special import erfc
 
     if points == 2:

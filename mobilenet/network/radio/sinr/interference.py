@@ -81,8 +81,8 @@ class Interference:
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
-        """Return the time until which the sum of the strong frames that are present at `first` reaches the threshold.
-        Frames that arrive later are not included, so the sum can only decrease.
+        """Return the time until which the total power of the strong frames present at `first` stays at the threshold or
+        above. Frames that arrive later are not included, so the sum can only decrease.
         """
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
@@ -133,8 +133,8 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Keep a copy of the previous attempt before the MAC sends the frame again, because the attempt may still
-        interfere with other frames.
+        """Before the MAC sends the frame again, keep a copy of the previous attempt, which may still interfere with
+        other frames.
         """
         for i, other in enumerate(self.frames):
             if other is frame:

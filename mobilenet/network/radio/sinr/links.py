@@ -79,8 +79,8 @@ def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> fl
 
 @lru_cache(maxsize=32)
 def half_heard_m(wireless: SinrKeys) -> float:
-    """Return the distance at which half of a station's preambles are detected in silence, without obstacles and with
-    shadowing of 0 dB. Without fading, this is the radius of the station's cell.
+    """Return the distance at which half of a station's preambles are detected if the medium is silent, there are no
+    obstacles, and shadowing is 0 dB. Without fading, this is the radius of the station's cell.
     """
     fading = fading_of(wireless)
     if fading is None or wireless.fading is None:
@@ -115,7 +115,7 @@ def detected_cdbm(wireless: SinrKeys) -> int:
 
 
 def _luck_cdb(wireless: SinrKeys) -> int:
-    """Return the maximum gain by shadowing."""
+    """Return the maximum gain from shadowing."""
     return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
 
 
@@ -153,9 +153,7 @@ def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Rece
 
 
 def budget_of(wireless: SinrKeys, seed: int, folder: Path, anchor: Anchor | None) -> LinkBudget:
-    """Return the losses of all links. The `folder` and the `anchor` of the scenario are used to read its file of
-    obstacles.
-    """
+    """Return the losses of all links. The scenario's `folder` and `anchor` are used to read its file of obstacles."""
     town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, anchor)
     return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
 

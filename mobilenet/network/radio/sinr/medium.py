@@ -255,7 +255,7 @@ class Sinr(Medium):
             self._lock(state, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
     def _lock(self, state: ReceiverState, serial: int, last: int) -> None:
-        """Lock the node onto a frame, which it receives from now on."""
+        """Lock the node onto a frame. From now on, it receives this frame."""
         node = state.node
         node.lock_until = last
         node.lock_frame = serial

@@ -78,7 +78,7 @@ def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
 
 
 def _kind(path: str) -> str:
-    """Return the kind of a key. Only keys of the same kind are compared with each other."""
+    """Return the kind of a key. Keys are compared only with keys of the same kind."""
     if path in PREAMBLE_KEYS:
         return "preamble"
     return "path-loss parameters" if "." in path else path
@@ -165,8 +165,8 @@ def _value(wireless: SinrKeys, path: str) -> float:
 
 
 def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
-    """Yield the path of each key, and by how many dB its value, compared with its default, improves a link of this
-    length.
+    """Yield the path of each key, and how many dB its value gains on a link of this length, compared with its
+    default.
     """
     usual = SinrKeys()
     threshold_dbm = detected_cdbm(wireless) / 100
@@ -185,7 +185,7 @@ def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterat
 
 
 def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
-    """Return the reach as a text for messages."""
+    """Return the reach as a string for messages."""
 
     def is_heard(distance_m: float) -> bool:
         return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm

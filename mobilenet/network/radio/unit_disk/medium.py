@@ -1,6 +1,6 @@
 """The unit disk: a node receives every frame from within the range, unless another frame overlaps with it.
 
-Model     A receiver locks on the first frame that reaches it, and does not attempt to receive another one in the
+Model     A receiver locks onto the first frame that reaches it, and does not attempt to receive another one in the
           meantime. The frame is lost if another frame overlaps with it at the receiver. Frames that merely touch do not
           collide. With capture, the locked frame survives interference that is weaker by capture_db under free-space
           attenuation. In full duplex, a sender also receives. The receivers of a frame are the nodes within the
@@ -142,7 +142,7 @@ class UnitDisk(Medium):
         elif node.transmit_until > first:
             outcome = HALF_DUPLEX
         elif node.lock_until <= first:
-            # The node is not locked, but the end of a frame that it did not attempt to receive is still in the air.
+            # The node is not locked onto a frame, but a frame that it did not attempt to receive is still in the air.
             outcome = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
             _lock(node, serial, last, d2)
         else:
@@ -161,7 +161,7 @@ class UnitDisk(Medium):
         return outcome
 
     def _interfere(self, node: Transceiver, first: int, last: int, d2: float) -> None:
-        """Add energy that disturbs other frames, but is too weak to be received."""
+        """Add energy that disturbs other frames but is too weak to be received as a frame."""
         _note_locked(node)
         if node.lock_until > first:
             self._disturb_lock(node, d2)
@@ -182,7 +182,7 @@ class UnitDisk(Medium):
 
 
 def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
-    """Return for each receiver how long it will remain busy with the frame."""
+    """Return how long each receiver will remain busy with the frame."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
 
@@ -213,7 +213,7 @@ def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
 
 
 def _note_locked(node: Transceiver) -> None:
-    """Extend the time in which the medium is busy at this node to the end of the locked frame."""
+    """Extend the node's busy period to the end of the frame that it is locked onto."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 
