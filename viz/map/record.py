@@ -130,7 +130,7 @@ def read_frames(folder: Path) -> Table | None:
 
 
 def harmless_text(text: object) -> str:
-    """Return an external text as one short line without control characters and without characters that change the
+    """Return an external string as one short line without control characters and without characters that change the
     writing direction.
     """
     line = "".join(
