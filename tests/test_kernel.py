@@ -36,7 +36,7 @@ def test_simultaneous_events_run_in_the_order_of_scheduling() -> None:
     ),
     st.lists(st.integers(0, 5 << BUCKET_BITS), max_size=4),
 )
-def test_the_kernel_runs_events_as_one_sorted_list_would(plan: list[tuple[int, int]], stops: list[int]) -> None:
+def test_the_kernel_runs_events_in_sorted_order(plan: list[tuple[int, int]], stops: list[int]) -> None:
     """The plan schedules calls near and far in the future, each of which schedules another, and the kernel runs them in
     arbitrary slices of time.
     """

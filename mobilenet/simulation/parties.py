@@ -52,8 +52,8 @@ class RealTime(NamedTuple):
 
 
 class Parties:
-    """The default parties, for a protocol that mobilenet runs itself. There is nothing that their methods must open or
-    end.
+    """The default parties, for a protocol that mobilenet runs itself. Such a protocol starts no programs, so there is
+    nothing to open or close.
     """
 
     pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), or None if the run is in virtual time

@@ -26,7 +26,7 @@ from mobilenet.record.stamp import KEY
 
 CAPACITY, SCREENING = "capacity", "sensitivity"  # names of the commands and of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # what messages call the results that are compared
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the results in messages about differences
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),

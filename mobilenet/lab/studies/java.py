@@ -139,7 +139,7 @@ def deaf() -> Iterator[None]:
 def end_java(user: Future[Any]) -> None:
     """End the Java process of Spark, even while it is starting, because it may not end without a client.
 
-    `user` is the work in another thread that still waits for this Java. The work then fails.
+    `user` represents the call in another thread that waits for an answer from Java. The call then fails.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

@@ -256,7 +256,7 @@ def _hall(y: float, skewness: float, n: int) -> float:
 RARE = 0.05  # By default, verdicts may miss outcomes that occur in a smaller share of runs.
 LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of the share that users may choose
 ENOUGH = 8  # With at least this many contradicting runs, the variance is reliable.
-OF_RARE = 0.25  # share of the error for unseen outcomes that are not rare
+OF_RARE = 0.25  # fraction of the error probability that is reserved for outcomes that no run has shown
 
 
 class Error(NamedTuple):

@@ -58,7 +58,9 @@ def read_tracks(
             " expected coordinates: auto"
         )
     if id is not None and kind in STREAMED:
-        raise ScenarioError(f"{path_text(path)}: id: only tables may lack names of hosts, not {kind}; leave it out")
+        raise ScenarioError(
+            f"{path_text(path)}: id: {kind} names its hosts; leave id out, which is for tables without names"
+        )
     try:
         if kind in STREAMED:
             with open_tracks(path) as stream:

@@ -81,7 +81,7 @@ def test_a_cell_ends_where_half_of_the_frames_are_received() -> None:
 @pytest.mark.parametrize(
     ("wireless", "key"),
     [
-        ({}, "reception: has to be given"),
+        ({}, "reception: missing; model: distance_table needs it"),
         ({"reception": [[0, 1]]}, "reception"),
         ({"reception": [[0, 1], [0, 0.5]]}, "reception: distances should grow"),
         ({"reception": [[0, 1], [10, 1.5]]}, "reception"),

@@ -84,7 +84,7 @@ def test_random_schedules_contain_every_kind_of_event() -> None:
 
 
 @pytest.mark.parametrize("scene", [deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded])
-def test_scenes_of_the_mobile_protocol_pass(scene: Callable[[], str | None]) -> None:
+def test_silent_and_deaf_hosts_do_not_block_or_flood_a_cell(scene: Callable[[], str | None]) -> None:
     assert scene() is None
 
 

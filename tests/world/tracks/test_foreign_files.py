@@ -139,7 +139,7 @@ def test_track_tables_without_names_can_describe_a_single_host(tmp_path: Path) -
     assert read(tmp_path, text, id="bus 7") == {"bus 7": [(0, 1, 2), (1, 2, 2)]}
     assert "; if all lines are one host, name it with --id NAME (hosts.mobility.id)" in refusal(tmp_path, text)
     assert "leave out --id" in refusal(tmp_path, "t,id,x,y\n0,a,1,2\n", id="b")
-    assert "id: only tables may lack names" in refusal(tmp_path, ONE, id="b")
+    assert "leave id out, which is for tables without names" in refusal(tmp_path, ONE, id="b")
     point = '<trkpt lat="52.5" lon="{}"><time>2024-05-01T08:00:0{}Z</time></trkpt>'
     gpx = (
         f"<gpx><trk><trkseg>{point.format(13.1, 0)}{point.format(13.2, 1)}{point.format(13.3, 1)}</trkseg></trk></gpx>"

@@ -16,9 +16,9 @@ from mobilenet.cli.serve import _summary
 from tests.lab.programs.realtime.own import talk
 
 
-def talk_on(folder: Path, code: str, **protocol: Any) -> Run:
-    """Run three programs for two seconds."""
-    return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, 2.0, protocol=protocol)
+def talk_on(folder: Path, code: str, duration_s: float = 2.0, **protocol: Any) -> Run:
+    """Run three programs for this time."""
+    return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, duration_s, protocol=protocol)
 
 
 def facts(done: Run) -> dict[str, Any]:
@@ -32,11 +32,11 @@ if me == 0:  # it passes host 1's address on to host 2
     _, (a, p) = own.recvfrom(100)
     own.sendto(f"{a}:{p}".encode(), peers[2])
 if me == 2:
-    own.settimeout(1.5)
+    own.settimeout(4)
     a, p = own.recvfrom(100)[0].decode().split(":")
     own.sendto(b"from 2", (a, int(p)))
 if me == 1:
-    own.settimeout(1.5)
+    own.settimeout(4)
     data, (a, p) = own.recvfrom(100)
     open("heard", "w").write(f"{data.decode()} {a}")
 """
@@ -48,7 +48,7 @@ def test_a_program_can_use_an_address_it_received(flat: bool, tmp_path: Path) ->
     """The emulator identifies a sender by the address of its socket, even if the destination address belongs to another
     pair of hosts.
     """
-    done = talk_on(tmp_path, GOSSIP, flat=flat)
+    done = talk_on(tmp_path, GOSSIP, 5.0, flat=flat)  # A busy machine may start the programs late.
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
     assert ("programs that pass on addresses may need protocol.flat: true" in _summary(done)) is not flat
