@@ -40,7 +40,7 @@ def parse_origin(text: str) -> Any:
 
 
 def chosen_anchor(origin: str | None, offset: str | None) -> Any:
-    """Return the position of (0, 0) from an option or, without an option, from the files."""
+    """Return the position of (0, 0) that an option specifies, or None."""
     from mobilenet.world.tracks.projection import Offset
 
     if origin is not None and offset is not None:

@@ -135,7 +135,7 @@ class LiveSession:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the events so far, or of all events after the end of the run."""
+        """The fingerprint of the events so far or, once the run has ended, of the whole run."""
         return Table.of(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on

@@ -94,7 +94,7 @@ class Dcf(Mac):
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # slots are not counted before this time (the timeout of the last ACK)
+        self._not_before = NEVER  # slots are not counted before this time (the timeout of the last missing ACK)
         self._frozen_at = NEVER  # time at which the count of slots last stopped
         self._before_freeze = (0, 0)
 

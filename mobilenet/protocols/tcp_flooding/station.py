@@ -27,8 +27,8 @@ Rules       each rule is given with what happens without it:
                  copy of s1 is slow
             R11  Welcome contains the past. Otherwise: h joins at s1 after m, delivers m' that follows m, and changes to
                  s2, where m has not arrived yet. As h has not received m, it would deliver m after m'
-            R12  a newer open link makes all stations drop the links of older sessions. Otherwise s3 would forever fill
-                 a buffer for a host that will never acknowledge
+            R12  a newer open link makes all stations drop the links of older sessions. Otherwise s3 would
+                 fill a buffer for a host that will never acknowledge, and never come to rest
             R13  an Attach of a session older than a known one is refused, because its frame waited in a queue while the
                  host moved on
 """

@@ -128,7 +128,7 @@ def _crash(process: int, at: float) -> str:
 
 
 def _crash_time_s(n: int, name: str) -> float:
-    """Return the time from the last copy that p0 sends to the first answer that a process forwards."""
+    """Return a time after p0 has sent its last copy, and before a process forwards the first answer."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 
