@@ -72,8 +72,8 @@ class StudyFrames:
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """The effects, the largest first. Columns: metric, factor_1, level_1, factor_2, level_2 (for pairs), effect, low,
-        high, p_adjusted, n, and changes of delivery ratios. The table is empty unless several factors vary.
+        """The effects, the largest first. Columns: metric, factor_1, level_1, factor_2, level_2 (for pairs), effect,
+        low, high, p_adjusted, n, and changes of delivery ratios. The table is empty unless several factors vary.
         """
         import pandas as pd
 
