@@ -1,5 +1,4 @@
-"""Draw tracks before a simulation: where and how fast hosts move, when they are in reach, and which handoffs are
-expected.
+"""Draw tracks before a simulation: positions, speeds, times within reach, and expected handoffs.
 
 Model     The left side shows cells, tracks, and expected handoffs. The right side shows the share of time at each
           speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are interrupted

@@ -1,6 +1,4 @@
-"""The commands, grouped by purpose. They contain no logic: they read options, call the package, and print the
-results.
-"""
+"""The commands, which read options, call the package and print the results."""
 
 import os
 

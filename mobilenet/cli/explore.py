@@ -1,6 +1,4 @@
-"""Commands that examine a run: the messages of a handoff, the differences between two runs, and the reference of all
-keys.
-"""
+"""Commands that explore a run: the messages of a handoff, differences of two runs, and all keys."""
 
 from __future__ import annotations
 

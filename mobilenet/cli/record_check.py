@@ -1,6 +1,4 @@
-"""Judge the record of a run again, optionally after repeating the run. Used for single runs and for the runs of a
-study.
-"""
+"""Judge the record of a run, or of the runs of a study, again, optionally after repeating them."""
 
 from __future__ import annotations
 

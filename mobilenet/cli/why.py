@@ -1,6 +1,4 @@
-"""The command that explains why deliveries were late, for a delivery, a message, a run, or the difference of two
-runs.
-"""
+"""The command that explains why deliveries were late, for one delivery, a message, or one or two runs."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""The lab creates, compares and packs many runs, and interacts with people and programs. The core does not need the
-lab.
-"""
+"""The lab: make, compare and pack many runs, and connect runs to people and programs."""

@@ -1,3 +1,1 @@
-"""Explain why a delivery was late. Its delay is divided into stretches (intervals with one cause each), which are
-derived from the record of the run.
-"""
+"""Explain why a delivery was late, by dividing its delay into intervals with one cause each."""

@@ -1,5 +1,4 @@
-"""Find out when a node could not communicate: a station's radio was off, or a host was down, out of coverage or between
-sessions.
+"""Determine when nodes could not communicate: radio off, host down, out of coverage or in a handoff.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
           in_coverage. Handoff: from handoff_start to handoff_end. If states overlap, the first state in this list

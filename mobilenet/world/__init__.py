@@ -1,5 +1,4 @@
-"""The world, which protocols cannot see: the ground, the stations, the hosts' movement, crashes and membership, and the
-messages of applications.
+"""The world: the ground, the stations, the movement and failures of hosts, and their workload.
 
 Imports     the engine and tracks, but not networks, protocols or scenarios
 """

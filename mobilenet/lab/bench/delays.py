@@ -1,5 +1,4 @@
-"""Measure the cost of explaining delays: recording the causes, explaining all deliveries of a run, and explaining a
-single delivery.
+"""Measure the cost of recording causes, and of explaining all deliveries of a run, or one.
 
 Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The result is the median of each
           cost. `recording` is the additional cost of simulating with `record.causes`. `all` is the cost of a replay

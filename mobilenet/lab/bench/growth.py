@@ -1,5 +1,4 @@
-"""Measure how the cost of a run grows with the number of hosts or processes and with the duration, and how the cost of
-a study grows with the number of runs.
+"""Measure how costs grow with the numbers of hosts, processes and runs, and with the duration.
 
 Model     Each case runs once in a separate process, as `mobilenet run` would. As the number of hosts increases, their
           density and the total rate of broadcasts stay constant. An exponent compares a case with the next smaller

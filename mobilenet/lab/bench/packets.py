@@ -1,5 +1,4 @@
-"""Measure the cost of running real software: the throughput of iperf3, the latency of ping, and the lateness of packets
-on the emulated network.
+"""Measure real software: the throughput of iperf3, the latency of ping, and the lateness of packets.
 
 Model     All hosts are in one cell and hear each other. udp, tcp: iperf3 runs from one host to another for SECONDS.
           The throughput limit of the MAC follows from the frames: each packet is two frames at 24 Mb/s with their

@@ -1,5 +1,4 @@
-"""Measure the cost of programs: the cost per event over pipes, the cost of a whole scenario, and the lateness in real
-time.
+"""Measure the cost of programs per event and for a scenario, and their lateness in real time.
 
 Model     pipes_N: N programs in Python receive a message in turn, and each answers with one frame to send. The CPU
           times of the emulator and of the programs, with their supervisor, are measured separately. A port that does

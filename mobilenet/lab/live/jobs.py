@@ -1,5 +1,4 @@
-"""Run background jobs of a live run: store a branch as a run, measure the effect of an intervention, or explain a
-delivery.
+"""Run background jobs: save a branch, measure the effect of an intervention, or explain a delivery.
 
 Model     Each job is a mobilenet command in a separate process, while the session continues. A branch is stored by
           `mobilenet run` with its scenario, from the beginning to the end; its events must begin with the session's

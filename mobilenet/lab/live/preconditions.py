@@ -1,5 +1,4 @@
-"""Refuse commands that would have no effect: a crash of a host that is down, a recovery of a host that is up, a
-broadcast, join or leave of a host that is down, or a second request for the same join or leave.
+"""Refuse commands that would have no effect, such as the crash of a host that is down.
 
 Source    ours: docs/guide/live.md
 """

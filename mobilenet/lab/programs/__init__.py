@@ -1,3 +1,1 @@
-"""Run programs in any language as hosts, stations and processes: start them, send them events, carry out their actions,
-and end them.
-"""
+"""Run programs in any language as hosts, stations and processes."""

@@ -1,5 +1,4 @@
-"""Communicate with one program during one life: the emulator sends a line for each event, and reads an answer, which
-ends with {"do":"done"}.
+"""Communicate with a program: send a line for each event, and read the lines of its answer.
 
 Model     Emulated time stands still until the answer is complete, so a slow program makes the run slow but does not
           change it. The answer is checked as a whole before any part of it takes effect. Each answer has one deadline,

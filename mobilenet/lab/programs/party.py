@@ -1,5 +1,4 @@
-"""The base class of hosts, stations and processes that are programs: it sends events, and carries out the actions in
-the answers.
+"""The base class of nodes that are programs: send events, and carry out the actions in the answers.
 
 Model     The emulator sends an event and reads the whole answer. Then the actions take effect in their order, at the
           time of the event. Events that an action causes immediately (such as a frame that does not fit into the

@@ -1,5 +1,4 @@
-"""Compute statistics over replications: intervals, comparisons, bounds that allow for unseen outcomes, warm-up, and
-trends.
+"""Compute intervals, comparisons, bounds for unseen outcomes, warm-up and trends of replications.
 
 Model     All statistics use one value per run, never one per message. Replications are independent. The same
           replication of two configurations has the same random world, so differences are paired, unless custom

@@ -1,3 +1,1 @@
-"""Check a simulation for violations of invariants while it runs. A violation means that mobilenet itself has an
-error.
-"""
+"""Check the invariants of a simulation while it runs. A violation is a bug in mobilenet."""

@@ -1,5 +1,4 @@
-"""Stations and hosts under the control of a test: every frame, wired message and timer waits until the driver decides
-what happens to it.
+"""Hosts and stations whose frames, wired messages and timers wait for the decisions of a test.
 
 Model     Radio: a frame becomes one packet for each node that may hear it. A frame that a station sends to its cell
           becomes a packet for every host, because the driver decides which hosts hear it. The driver delivers a

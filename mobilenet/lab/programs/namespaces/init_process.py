@@ -1,5 +1,4 @@
-"""The first process of a node's namespaces: it creates them, starts the program of the node, and ends everything with
-the run.
+"""The first process of a node, which creates its namespaces, starts its program, and ends both.
 
 Model     The supervisor starts this process, with a socket to the emulator as its standard input. The process creates
           new user, network, mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in these namespaces.

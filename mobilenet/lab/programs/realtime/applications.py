@@ -1,5 +1,4 @@
-"""Connect the programs of a real-time run: their datagrams enter the network at their nodes, and their output lines
-become events.
+"""Connect programs to a real-time run through their datagrams and their lines of output.
 
 Model     The program of a host starts when the host joins or recovers. A crash kills the program with everything that
           it has started. The program of a station runs as long as the run. Programs that the user has started are

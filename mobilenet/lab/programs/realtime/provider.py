@@ -1,5 +1,4 @@
-"""Provide programs that run in real time as the hosts of a run: their declaration, and the clock that determines their
-pace.
+"""Provide the programs of a real-time run as hosts, and the clock that determines their pace.
 
 Model     Stations relay what the programs send (protocols/datagram_relay.py, packet_relay.py). Such a run must be
           requested explicitly, so that it does not start by surprise. No two of these runs are identical

@@ -1,3 +1,1 @@
-"""The radio model in which the probability of reception depends on the distance, according to a table of
-measurements.
-"""
+"""The radio model in which a table gives the probability of reception at each distance."""

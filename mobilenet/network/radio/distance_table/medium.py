@@ -1,5 +1,4 @@
-"""Reception by a table: a frame that does not overlap with another one is received with a probability that depends on
-the distance.
+"""Receive frames that do not overlap with a probability that depends on the distance.
 
 Model     The receivers of a frame are the nodes up to the last distance of the table. At these nodes, the frame
           interferes and is sensed as with the unit disk, whether or not it is received. For each receiver, a hash of
