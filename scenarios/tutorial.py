@@ -1,7 +1,7 @@
 """A first question, from Python: what does a lossy radio cost?
 
-Run it as it stands (python scenarios/tutorial.py), or cell by cell in a notebook or an editor that knows `# %%`. It
-takes about a minute and writes into a temporary folder.
+Run the file as it is (python scenarios/tutorial.py), or cell by cell in a notebook or in an editor that supports
+`# %%`. It takes about a minute and writes to a temporary folder.
 """
 
 # %% One run: six hosts in three cells, half a minute
@@ -20,16 +20,16 @@ FOLDER = Path(mkdtemp(prefix="mobilenet-tutorial-"))
 run = mobilenet.run(HERE / "first.yaml", seed=3, out=FOLDER / "first")
 print(run)
 
-# %% Everything is a table. Who delivered how much?
+# %% Every record is a table. How many messages did each host deliver?
 delivered = run.events[run.events.event == "deliver"].groupby("node").size()
 print(delivered)
 
-# %% The same world with a lossy radio: same walks, same messages, another verdict only if something broke
+# %% The same world with a lossy radio: same walks, same messages; the verdict changes only if a promise is broken
 lossy = mobilenet.run(HERE / "first.yaml", seed=3, out=FOLDER / "lossy", overrides=["wireless.loss=0.3"])
 print(lossy.verdict, run.metrics["delivery_delay_mean_s"], "->", lossy.metrics["delivery_delay_mean_s"])
 assert lossy.verdict == run.verdict == "valid"
 
-# %% One world shows little. Eight of them, paired: the difference and its interval
+# %% One world is little evidence. Eight paired worlds: the difference and its confidence interval
 differences = []
 for seed in range(1, 9):
     pair = [
@@ -43,6 +43,6 @@ for seed in range(1, 9):
 half = stats.t.ppf(0.975, len(differences) - 1) * np.std(differences, ddof=1) / np.sqrt(len(differences))
 print(f"30 % of loss costs {np.mean(differences):.3f} ± {half:.3f} s of delay (95 %, {len(differences)} worlds)")
 
-# %% See it
+# %% Draw the lossy run on a map
 draw(lossy.path, FOLDER / "lossy.html")
 print("Next: open", FOLDER / "lossy.html")

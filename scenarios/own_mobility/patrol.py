@@ -1,4 +1,4 @@
-"""Patrol: every host walks round and round a square of its own, whose centre and direction are random."""
+"""Patrol: each host walks around its own square repeatedly. The centre and the direction are random."""
 
 from collections.abc import Callable, Iterator
 from math import hypot
@@ -10,13 +10,13 @@ from mobilenet.world.trajectory import Leg, between
 
 
 class Patrol(Parameters):
-    """Its fields are the keys that a scenario may set under hosts.mobility.settings."""
+    """The fields are the keys that a scenario may set under hosts.mobility.settings."""
 
     side_m: float = 60.0
     speed_mps: float = 1.5
 
     def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
-        """Called once; what it returns is called for each host, with the host's own random stream."""
+        """Called once. The returned function is called for each host, with the host's own random stream."""
         return lambda stream: self.legs(ground, stream)
 
     def legs(self, ground: Ground, stream: Stream) -> Iterator[Leg]:

@@ -1,4 +1,4 @@
-"""Broadcasts in bursts: a source that is on and off for random times, and broadcasts regularly while it is on."""
+"""Broadcasts in bursts: a source is on and off for random times, and broadcasts at regular intervals while on."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

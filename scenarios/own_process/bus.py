@@ -1,4 +1,4 @@
-"""A bus that drives from stop to stop, and waits at each of them."""
+"""A bus that drives from stop to stop and waits at each stop."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

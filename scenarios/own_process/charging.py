@@ -1,4 +1,4 @@
-"""Carts that share a charging point: one charges, and the others wait for it there."""
+"""Carts that share a charging point: one cart charges while the others wait there."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

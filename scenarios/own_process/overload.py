@@ -1,4 +1,4 @@
-"""A host crashes when its buffer is full, and starts again a while later."""
+"""A host crashes when its buffer is full and recovers some time later."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

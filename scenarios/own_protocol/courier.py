@@ -1,4 +1,4 @@
-"""Courier: TCP from each host to its station, and between stations. Messages in a broken connection are lost."""
+"""Courier: TCP between each host and its station, and between stations. A broken connection loses its messages."""
 
 from dataclasses import dataclass, field
 
@@ -54,7 +54,7 @@ class Station(BaseStation, BaseClient):
     def __init__(self, *parts: object) -> None:
         super().__init__(*parts)
         self.seen: set[MessageId] = set()
-        self.lines: list[Channel] = []  # to hosts and to stations, in the order in which they were opened
+        self.lines: list[Channel] = []  # to hosts and to stations, in the order of opening
         self.port.channels.listen(self)
         self.wired.listen(self)
         for neighbour in self.wired.neighbours:

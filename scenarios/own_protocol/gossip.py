@@ -1,5 +1,5 @@
-"""Gossip: a node that hears a rumour for the first time repeats it a few times. No order, no acknowledgement, no
-handoff.
+"""Gossip: a node that hears a rumour for the first time repeats it a few times. There is no order, no
+acknowledgement and no handoff.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from mobilenet.protocols.port import MessageId
 
 class Settings(Parameters):
     times: int = 2  # how often each node repeats a rumour
-    within_s: float = 0.5  # each time after a random wait up to this
+    within_s: float = 0.5  # maximum random wait before each repetition
 
 
 @dataclass(frozen=True)

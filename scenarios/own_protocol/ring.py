@@ -1,5 +1,5 @@
-"""Ring: each process hands a message on to the next one, until it comes back to its source. Links need not keep the
-order, so a message that overtook its predecessor waits for it. No process may crash.
+"""Ring: each process passes a message on to the next one, until the message returns to its source. Links may reorder
+messages, so a message that overtakes its predecessor waits for it. No process may crash.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Roaming: a host that comes into another cell asks its new station for the messages that it missed. Each sender's
-messages come in order; a lost frame is not sent again, except in a handoff.
+"""Roaming: a host that enters another cell asks its new station for the messages that it missed. The messages of each
+sender are delivered in order. A lost frame is not sent again, except in a handoff.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ class News(BaseMessage):
 
 
 @dataclass(frozen=True)
-class Hello(BaseMessage):  # a host in a new cell: the next number that it expects of each sender
+class Hello(BaseMessage):  # from a host in a new cell: the next number it expects of each sender
     session: int
     expected: dict[int, int]
 
@@ -31,7 +31,7 @@ class Hello(BaseMessage):  # a host in a new cell: the next number that it expec
 
 
 @dataclass(frozen=True)
-class Welcome(BaseMessage):  # the answer of the station, with what the host missed
+class Welcome(BaseMessage):  # the station's answer, with the messages that the host missed
     session: int
     missed: tuple[News, ...]
     payload_bytes: int
@@ -45,7 +45,7 @@ class Memory(BaseStable):
 class Host(BaseHost):
     def __init__(self, *parts: object) -> None:
         super().__init__(*parts)
-        self.recovers = self.stable.member  # on_cell comes first, then on_recover
+        self.recovers = self.stable.member  # on_cell is called first, then on_recover
         self.is_waiting = False  # waiting for a Welcome: the handoff is in progress
 
     def spread(self, message: MessageId, body: int) -> None:
@@ -118,7 +118,7 @@ class Station(BaseStation):
 
     def on_wired(self, source: int, news: News) -> None:
         self.kept.append(news)
-        if self.associated:  # otherwise no host would listen
+        if self.associated:  # otherwise no host would receive it
             self.port.broadcast(news)
 
 

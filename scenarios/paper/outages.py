@@ -1,4 +1,4 @@
-"""Metrics for two sentences of the paper: s3 recovers after its outages (V.C), and connections fail (V.A)."""
+"""Metrics for two statements of the paper: s3 recovers after its outages (V.C), and connections fail (V.A)."""
 
 from collections.abc import Callable
 

@@ -1,28 +1,28 @@
-// Flooding in the order of each sender: a host of mobilenet, and a station, as one program in C11 that talks JSON
-// lines. It needs the standard library alone. To build it, and in a scenario beside it:
+// Flooding in FIFO order: one program in C11 for the hosts and stations of mobilenet, which exchanges lines of JSON.
+// It needs only the standard library. To build it, and to use it in a scenario in the same folder:
 //
 //     cc -O2 -o flood flood.c
 //     protocol: {command: [./flood], promises: fifo}
 //
-// The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
-// station until the station has it. A station keeps all messages of each sender in their order, sends new ones to its
-// cell and to the other stations, and sends a host what that host reports as missing. A host delivers a message of a
-// sender only after all before it. With --bug, a planted mistake, a station takes a message that it has already for one
-// more message of its sender, so it passes on messages to its hosts that no host has broadcast.
+// The program sends the same messages as flood.py, but shares no code with it. A host repeats its message until its
+// station has it. A station keeps the messages of each sender in order, sends new ones to its cell and to the other
+// stations, and sends a host the messages that the host reports as missing. A host delivers a message only after all
+// earlier messages of its sender. With --bug, an intentional mistake, a station mistakes a message that it already has
+// for another message of its sender, so it sends its hosts messages that no host has broadcast.
 //
-// The emulator's lines are compact JSON, their keys in a fixed order, and what we read of them are whole numbers. So
-// it is enough to find a key, and to read the numbers behind it.
+// The emulator writes compact JSON with keys in a fixed order, and this program reads only integers from it. So it is
+// enough to find a key and to read the numbers after it.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 5, LONGEST = 1 << 20 }; // messages sent to a host that lacks them; bytes of a line
+enum { AT_ONCE = 5, LONGEST = 1 << 20 }; // number of missing messages sent to a host at once; bytes of a line
 
-typedef struct { long *sizes, count; } Log; // of one sender: the sizes of bodies, in their order
+typedef struct { long *sizes, count; } Log; // of one sender: the sizes of its bodies, in order
 
 static char line[LONGEST + 2];
-static long numbers[LONGEST / 2]; // of a message, or of what was stored: behind each is a comma or a bracket
+static long numbers[LONGEST / 2]; // of a message or of the stored state: each is followed by a comma or a bracket
 static long hosts, me;
 static bool bug;
 
@@ -32,7 +32,7 @@ static void append(Log *log, long size) {
     log->sizes[log->count++] = size;
 }
 
-// What stands behind the first such key, or "".
+// Returns the text after the first such key, or "".
 static const char *value_of(const char *key, const char *from) {
     const char *match = strstr(from, key);
     return match == NULL ? "" : match + strlen(key);
@@ -40,7 +40,7 @@ static const char *value_of(const char *key, const char *from) {
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-// All whole numbers from there to the end of the line, into `numbers`; how many.
+// Reads all integers from there to the end of the line into `numbers`, and returns their count.
 static long read_numbers(const char *at) {
     long count = 0;
     while (*at != '\0') {
@@ -52,11 +52,11 @@ static long read_numbers(const char *at) {
     return count;
 }
 
-// --- a host. All of this but its cell survives a crash
+// --- a host. All of its state except its cell survives a crash
 
-static long cell = -1; // -1: in none
-static long member, session, taken; // taken: how many of its own messages a station has
-static long *next; // of each sender, the number not delivered yet
+static long cell = -1; // -1: in no cell
+static long member, session, taken; // taken: number of its own messages that a station has
+static long *next; // for each sender, the next number to deliver
 static Log own;
 
 static void save_memory(void) {
@@ -69,7 +69,7 @@ static void save_memory(void) {
 static void start_timer(void) { puts("{\"do\":\"timer\",\"name\":\"tick\",\"between_ns\":[200000000,400000000]}"); }
 
 static void start_host(const char *stable) {
-    long count = read_numbers(stable); // 0 in its first life
+    long count = read_numbers(stable); // 0 before its first crash
     if (count > 0) member = numbers[0], session = numbers[1], taken = numbers[2];
     for (long at = 3; at < count; at++) {
         if (at < 3 + hosts) next[at - 3] = numbers[at];
@@ -84,7 +84,7 @@ static void deliver(long sender, long number) {
     save_memory();
 }
 
-static void offer(void) { // the oldest message that no station has
+static void offer(void) { // sends the oldest of the host's messages that no station has
     if (cell < 0 || taken >= own.count) return;
     long size = own.sizes[taken];
     printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"new\",[%ld,%ld],%ld],", cell, me, taken, size);
@@ -135,7 +135,7 @@ static void host(const char *event) {
 
 // --- a station. It never crashes
 
-static Log *logs; // of each sender
+static Log *logs; // one for each sender
 
 static void tell(const char *how, const char *to, long sender, long number) {
     long size = logs[sender].sizes[number];
@@ -143,7 +143,7 @@ static void tell(const char *how, const char *to, long sender, long number) {
     printf("\"bytes\":%ld,\"payload_bytes\":%ld}\n", 16 + size, size);
 }
 
-static bool take(long sender, long number, long size) { // whether it is the next one of its sender
+static bool take(long sender, long number, long size) { // returns whether it is the next one of its sender
     if (bug ? number > logs[sender].count : number != logs[sender].count) return false;
     append(&logs[sender], size);
     tell("broadcast", "", sender, number);
@@ -162,7 +162,7 @@ static void station(const char *event) {
     } else if (begins(message, "[\"have\"")) {
         char to[40];
         snprintf(to, sizeof to, "\"to\":%ld,", from);
-        for (long sender = 0, at = 0; sender < hosts; sender++) { // its pairs are in the order of senders
+        for (long sender = 0, at = 0; sender < hosts; sender++) { // the pairs are in the order of senders
             long number = 0;
             if (at < last && numbers[at] == sender) number = numbers[at + 1], at += 2;
             for (; number < logs[sender].count && left > 0; number++, left--) tell("send", to, sender, number);
@@ -181,7 +181,7 @@ int main(int count, char **words) {
             me = atol(value_of("\"me\":", line)), hosts = atol(value_of("\"hosts\":", line));
             next = calloc((size_t)hosts, sizeof *next), logs = calloc((size_t)hosts, sizeof *logs);
             if (next == NULL || logs == NULL) return EXIT_FAILURE;
-            const char *stable = line; // the last such key: the scenario's settings, before it, may have one as well
+            const char *stable = line; // the last such key: the scenario's settings, written before it, may have one
             for (const char *at = line; *(at = value_of("\"stable\":", at)) != '\0';) stable = at;
             if (is_host) start_host(stable);
         } else if (is_host) host(event);
@@ -189,5 +189,5 @@ int main(int count, char **words) {
         puts("{\"do\":\"done\"}");
         fflush(stdout);
     }
-    return EXIT_FAILURE; // it was not asked to stop
+    return EXIT_FAILURE; // the emulator did not ask the program to stop
 }

@@ -1,16 +1,16 @@
-// Flooding in the order of each sender: a host of mobilenet, and a station, as one program for Node.js that talks JSON
-// lines. It needs no packages. In a scenario beside it:
+// Flooding in FIFO order: one program in Node.js for the hosts and stations of mobilenet, which exchanges lines of
+// JSON. It needs no packages. To use it in a scenario in the same folder:
 //
 //     protocol: {command: [node, flood.js], promises: fifo}
 //
-// The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
-// station until the station has it. A station keeps all messages of each sender in their order, sends new ones to its
-// cell and to the other stations, and sends a host what that host reports as missing. A host delivers a message of a
-// sender only after all before it. With --bug, a planted mistake, a host stores a delivery only of its own message:
-// after a crash it delivers the others' messages a second time.
+// The program sends the same messages as flood.py, but shares no code with it. A host repeats its message until its
+// station has it. A station keeps the messages of each sender in order, sends new ones to its cell and to the other
+// stations, and sends a host the messages that the host reports as missing. A host delivers a message only after all
+// earlier messages of its sender. With --bug, an intentional mistake, a host stores only deliveries of its own
+// messages: after a crash, it delivers the other hosts' messages a second time.
 "use strict";
 
-const AT_ONCE = 5; // messages that a station sends to a host that lacks them
+const AT_ONCE = 5; // number of missing messages that a station sends to a host at once
 
 const BUG = process.argv.includes("--bug");
 let actions = [];
@@ -18,7 +18,7 @@ const act = (name, keys) => actions.push({ do: name, ...keys });
 const startTimer = () => act("timer", { name: "tick", between_ns: [200_000_000, 400_000_000] });
 
 function host({ me, stable }) {
-  // next: sender -> number not delivered yet; own: sizes of bodies; taken: how many of them a station has
+  // next: sender -> next number to deliver; own: sizes of bodies; taken: number of those that a station has
   const memory = stable ?? { member: false, session: 0, next: {}, taken: 0, own: [] };
   let cell = null;
   startTimer();
@@ -32,7 +32,7 @@ function host({ me, stable }) {
     act("deliver", { id: [sender, number] });
     if (!BUG || sender === me) saveMemory();
   };
-  // The oldest message that no station has.
+  // Sends the oldest of the host's messages that no station has.
   const offer = () => {
     const size = memory.own[memory.taken];
     if (cell === null || size === undefined) return;
@@ -64,7 +64,7 @@ function host({ me, stable }) {
     timer: () => {
       if (memory.member && cell !== null) {
         offer();
-        // Keys that are whole numbers come in ascending order, in every object of JavaScript.
+        // JavaScript objects list integer keys in ascending order.
         const have = Object.entries(memory.next).flatMap(([sender, number]) => [Number(sender), number]);
         act("send", { to: cell, message: ["have", ...have], bytes: 16 + 4 * have.length });
       }
@@ -83,13 +83,13 @@ function host({ me, stable }) {
 }
 
 function station({ hosts }) {
-  const logs = Array.from({ length: hosts }, () => []); // of each sender, the sizes of bodies in their order
+  const logs = Array.from({ length: hosts }, () => []); // for each sender, the sizes of its bodies in order
 
   const tell = (how, sender, number, to) => {
     const size = logs[sender][number];
     act(how, { ...to, message: ["told", [sender, number], size], bytes: 16 + size, payload_bytes: size });
   };
-  // Whether it is the next one of its sender.
+  // Returns whether it is the next one of its sender.
   const take = (sender, number, size) => {
     if (number !== logs[sender].length) return false;
     logs[sender].push(size);

@@ -1,16 +1,16 @@
-"""Flooding in the order of each sender: a host of mobilenet, and a station, as one program that talks JSON lines.
+"""Flooding in FIFO order: one program for the hosts and stations of mobilenet, which exchanges lines of JSON.
 
-A host sends its message to its station until the station has it. A station keeps all messages of each sender in their
-order, sends new ones to its cell and to the other stations, and sends a host what that host reports as missing. A
-host delivers a message of a sender only after all before it. With --bug, a planted mistake, a host delivers each new
-message when it arrives, in any order.
+A host repeats its message until its station has it. A station keeps the messages of each sender in order, sends new
+ones to its cell and to the other stations, and sends a host the messages that the host reports as missing. A host
+delivers a message only after all earlier messages of its sender. With --bug, an intentional mistake, a host delivers
+each new message when it arrives, in any order.
 """
 
 import json
 import sys
 
 TICK_NS = [200_000_000, 400_000_000]
-AT_ONCE = 5  # messages that a station sends to a host that lacks them
+AT_ONCE = 5  # number of missing messages that a station sends to a host at once
 
 BUG = "--bug" in sys.argv
 actions = []
@@ -24,7 +24,7 @@ class Host:
     def __init__(self, start):
         self.me, self.cell = start["me"], None
         memory = start["stable"] or {"member": False, "session": 0, "next": {}, "taken": 0, "own": []}
-        self.memory = memory  # next: sender -> number not delivered yet; own: sizes of bodies; taken: how many of them
+        self.memory = memory  # next: sender -> next number to deliver; own: sizes of bodies; taken: number of those
         do("timer", name="tick", between_ns=TICK_NS)
 
     def save_memory(self):
@@ -62,7 +62,7 @@ class Host:
         self.save_memory()
 
     def offer(self):
-        """Send the oldest message that no station has."""
+        """Send the oldest of the host's messages that no station has."""
         memory, number = self.memory, self.memory["taken"]
         if self.cell is not None and number < len(memory["own"]):
             size = memory["own"][number]
@@ -72,7 +72,7 @@ class Host:
         if self.memory["member"] and self.cell is not None:
             self.offer()
             have = sorted((int(sender), number) for sender, number in self.memory["next"].items())
-            # A pair would be read as a message, and none is sent here.
+            # A pair would be interpreted as a message, and none is sent here.
             flat = [number for pair in have for number in pair]
             do("send", to=self.cell, message=["have", *flat], bytes=16 + 8 * len(have))
         do("timer", name="tick", between_ns=TICK_NS)
@@ -101,14 +101,14 @@ class Host:
 
 class Station:
     def __init__(self, start):
-        self.logs = [[] for _ in range(start["hosts"])]  # for each sender, the sizes of bodies in their order
+        self.logs = [[] for _ in range(start["hosts"])]  # for each sender, the sizes of its bodies in order
 
     def tell(self, how, sender, number, **to):
         size = self.logs[sender][number]
         do(how, message=["told", [sender, number], size], bytes=16 + size, payload_bytes=size, **to)
 
     def take(self, sender, number, size):
-        """Accept a message if it is the next one of its sender, and return whether it is."""
+        """Accept a message if it is the next one of its sender. Return whether it was accepted."""
         if number != len(self.logs[sender]):
             return False
         self.logs[sender].append(size)

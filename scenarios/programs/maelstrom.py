@@ -1,14 +1,14 @@
 """A broadcast node written for Maelstrom as a process of mobilenet: python3 maelstrom.py COMMAND...
 
-The node runs unmodified. Each event becomes one of Maelstrom's messages; then the node is asked to `read`. When it has
-answered, its messages to other nodes are sent, and values that `read` shows for the first time are delivered. Emulated
-time stands still meanwhile, so anything that a node does on its own clock, such as repeating a message, happens only
-with the next event. If a delivery is missing when the run is over, the adapter listens to the node: if the node writes
-without being asked, it acts on its own clock, and the adapter reports that. settings: {topology: all | line, workload:
-broadcast | g-set | pn-counter}.
+The node runs unmodified. The adapter translates each event to a message of Maelstrom and then asks the node to `read`.
+After the answer, it sends the node's messages to other nodes and delivers values that `read` shows for the first time.
+Emulated time stands still meanwhile, so anything that a node does on its own clock, such as repeating a message, takes
+effect only with the next event. If a delivery is missing at the end of the run, the adapter listens to the node: if the
+node writes without being asked, it acts on its own clock, and the adapter reports that.
+settings: {topology: all | line, workload: broadcast | g-set | pn-counter}.
 
-In a pn-counter each message adds a power of BASE, or subtracts it: every other message of a process. The digits of the
-value that `read` shows are thus the messages that the node has counted, and how often.
+In a pn-counter, each message adds or subtracts a power of BASE; the messages of a process alternate between the two.
+The digits of the value that `read` shows thus state which messages the node has counted, and how often.
 """
 
 import json
@@ -25,7 +25,7 @@ WORKLOADS = {
     "g-set": ("add", "element", "value"),
     "pn-counter": ("add", "delta", "value"),
 }
-BASE, MOST_ADDS = 5, 22  # below 2**53, beyond which many languages have no exact whole numbers
+BASE, MOST_ADDS = 5, 22  # below 2**53, beyond which many languages cannot represent integers exactly
 CLIENT = re.compile(r"c\d+")
 command = shlex.join(sys.argv[1:])
 if not command:
@@ -43,7 +43,7 @@ asked = 0
 
 
 def give_up(words):
-    """End with these words as the last line of standard error, whatever else the node writes there."""
+    """Exit with these words as the last line of standard error, regardless of what the node writes there."""
     node.kill()
     node.wait()
     print(f"{command}: {words}", file=sys.stderr, flush=True)
@@ -136,7 +136,7 @@ def deliver_counted(value):
         digit = (value + BASE // 2) % BASE - BASE // 2
         number, source = divmod(place, len(names))
         times = digit * (-1) ** number
-        if times < 0:  # wrong sign: such a message was never broadcast
+        if times < 0:  # wrong sign: no such message was ever broadcast
             number, times = MANY - 1, 1
         for again in range(times):
             if (source, number, again) not in delivered_values:
@@ -162,7 +162,7 @@ def deliver():
 
 def report_clock(listens_s):
     """Wait for a line that the node writes without being asked."""
-    silence = threading.Timer(listens_s, node.kill)  # ends the output of the node
+    silence = threading.Timer(listens_s, node.kill)  # this ends the output of the node
     silence.daemon = True
     silence.start()
     if node.stdout.readline():

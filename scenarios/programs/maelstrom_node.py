@@ -1,6 +1,6 @@
-"""A node for the broadcast workload of Maelstrom: it sends its neighbours each value that is new to it.
+"""A node for the broadcast workload of Maelstrom: it sends each value that is new to it to its neighbours.
 
-It knows nothing of mobilenet.
+It contains no code for mobilenet.
 """
 
 import json

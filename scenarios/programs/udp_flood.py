@@ -1,5 +1,5 @@
-"""Flooding over plain UDP: it knows its peers and nothing of emulators. Order of each sender is kept by its numbers, as
-long as it does not crash: its next life counts from 0 again.
+"""Flooding over plain UDP: the program knows its peers, and has no code for emulators. Numbers keep the messages of
+each sender in order, unless the sender crashes: after a restart, it counts from 0 again.
 
 udp_flood.py ADDRESS PORT PEER:PORT,PEER:PORT,... SECONDS_BETWEEN_BROADCASTS SECONDS_OF_BROADCASTS
 """
@@ -17,12 +17,12 @@ own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind((address, port))
 sent = 0
 known = {}  # (sender, number) -> when to send it again
-expected = {}  # sender -> the number that it delivers next
+expected = {}  # sender -> the number to deliver next
 next_s = time.monotonic() + random.uniform(0, interval_s)
 
 
 def take(sender, number):
-    """Keep it, and deliver what is in its turn now."""
+    """Keep a message, and deliver all messages that are now in order."""
     if (sender, number) in known:
         return
     known[sender, number] = None
