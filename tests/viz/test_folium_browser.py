@@ -170,16 +170,17 @@ def test_layers_from_the_guide_appear_on_the_folium_map(browser: Page, dynamic: 
 @pytest.mark.long
 @pytest.mark.timeout(420)
 def test_the_folium_map_plays_seventy_hosts_smoothly(browser: Page, dynamic: Path, tmp_path: Path) -> None:
-    """The map must show at least 25 frames a second, and no frame may take more than 250 ms. The test makes up to six
-    attempts, because the machine may be busy.
+    """In four pieces of 15 s, the map must show at least 25 frames a second, and no frame may take more than 250 ms.
+    The machine may be busy, so four of eight pieces are enough.
     """
     assert draw(dynamic, tmp_path / "map.html") <= 30_000_000
     open_map(browser, tmp_path / "map.html")
-    shown_s = 0.0
-    for _ in range(6):
-        began_s = shown_s
+    smooth, furthest_s = 0, 0.0
+    for _ in range(8):
         median_ms, longest_ms, shown_s = browser.evaluate(PLAYED)
         print(f"median {1000 / median_ms:.0f} frames/s, longest {longest_ms:.0f} ms, {shown_s} s simulated")
-        if median_ms <= 40 and longest_ms <= 250:
+        smooth += median_ms <= 40 and longest_ms <= 250
+        furthest_s = max(furthest_s, shown_s)
+        if smooth == 4:
             break
-    assert median_ms <= 40 and longest_ms <= 250 and shown_s > began_s + 75
+    assert smooth == 4 and furthest_s > 300

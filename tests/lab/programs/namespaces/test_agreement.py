@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import statistics
 import struct
 from pathlib import Path
 
@@ -29,17 +31,21 @@ def _apart(folder: Path) -> dict[str, object]:
 def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
-    done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
-    measured = {
-        int(number): float(ms)
-        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
-    }
-    recorded = _round_trips_ms(done)
-    assert recorded.keys() == measured.keys()
-    assert len(measured) >= 15
-    # A busy machine can delay any packet, but probably not all twenty.
-    differences = [abs(measured[number] / recorded[number] - 1) for number in recorded]
-    assert min(differences) < 0.01
+    path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path))
+    for _ in range(3):  # A busy machine may delay most packets of a run.
+        done = play(path)
+        measured = {
+            int(number): float(ms)
+            for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
+        }
+        recorded = _round_trips_ms(done)
+        assert recorded.keys() == measured.keys()
+        assert len(measured) >= 15
+        of_record, own = (statistics.median(times.values()) for times in (recorded, measured))
+        if own == pytest.approx(of_record, rel=0.01):
+            break
+        shutil.rmtree(done.path)
+    assert own == pytest.approx(of_record, rel=0.01)  # the median ignores single late packets
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:
