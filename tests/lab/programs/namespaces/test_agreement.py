@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import statistics
 import struct
 from pathlib import Path
 
@@ -32,20 +30,18 @@ def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path))
-    for _ in range(3):  # A busy machine may delay most packets of a run.
-        done = play(path)
-        measured = {
-            int(number): float(ms)
-            for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
-        }
-        recorded = _round_trips_ms(done)
-        assert recorded.keys() == measured.keys()
-        assert len(measured) >= 15
-        of_record, own = (statistics.median(times.values()) for times in (recorded, measured))
-        if own == pytest.approx(of_record, rel=0.01):
-            break
-        shutil.rmtree(done.path)
-    assert own == pytest.approx(of_record, rel=0.01)  # the median ignores single late packets
+    done = play(path)
+    measured = {
+        int(number): float(ms)
+        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
+    }
+    recorded = _round_trips_ms(done)
+    assert recorded.keys() == measured.keys()
+    assert len(measured) >= 15
+    # The machine can only add to a time that ping measures. A busy machine adds milliseconds to most packets, but to some
+    # packets it adds as little as a quiet one does.
+    added_ms = [measured[number] - recorded[number] for number in measured]
+    assert 0 <= min(added_ms) < 0.5
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:
