@@ -38,8 +38,8 @@ def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     recorded = _round_trips_ms(done)
     assert recorded.keys() == measured.keys()
     assert len(measured) >= 15
-    # The machine can only add to a time that ping measures. A busy machine adds milliseconds to most packets, but to some
-    # packets it adds as little as a quiet one does.
+    # The machine can only add to a time that ping measures. When busy, it adds milliseconds to most packets, but some
+    # packets are still as fast as on a quiet machine.
     added_ms = [measured[number] - recorded[number] for number in measured]
     assert 0 <= min(added_ms) < 0.5
 
