@@ -65,6 +65,7 @@ MODULES = (
     "mobilenet.why.connections",
     "mobilenet.why.hops",
     "mobilenet.why.record",
+    "mobilenet.why.shares",
     "mobilenet.why.states",
     "mobilenet.why.stories",
     "mobilenet.why.stretches",

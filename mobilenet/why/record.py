@@ -16,10 +16,11 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from mobilenet.record.table import CodedColumn, Table, view
+from mobilenet.record.table import AT_ONCE, CodedColumn, Table, view
 
 T = TypeVar("T")
 NONE = -1
+FIRST_CODE = 32  # bits by which the first of two codes is shifted in a key
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
 GIVEN_UP = "given_up"
 LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # steps after which a frame may have left the queue
@@ -80,17 +81,25 @@ def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, 
 
 
 class RowsByKey:
-    """The rows of a table, grouped by an integer key and sorted within each group."""
+    """The rows of a table, grouped by an integer key and sorted within each group. The key may combine two codes, of
+    which the first is shifted by FIRST_CODE bits.
+    """
 
     def __init__(self, keys: np.ndarray, rows: np.ndarray) -> None:
         order = np.lexsort((rows, keys))
         unique, begins = np.unique(keys[order], return_index=True)
         self._keys, self._begins = view(unique), view(np.append(begins, len(order)))
+        firsts = unique >> FIRST_CODE
+        self._firsts = view(np.searchsorted(firsts, np.arange(firsts.max(initial=NONE) + 2)))
         self._rows = view(rows[order].astype(np.int32))
 
     def __getitem__(self, key: int) -> Sequence[int]:
-        place = bisect_left(self._keys, key)
-        if place == len(self._keys) or self._keys[place] != key:
+        first = key >> FIRST_CODE
+        if not 0 <= first < len(self._firsts) - 1:
+            return ()
+        until = self._firsts[first + 1]
+        place = bisect_left(self._keys, key, self._firsts[first], until)
+        if place == until or self._keys[place] != key:
             return ()
         return self._rows[self._begins[place] : self._begins[place + 1]]
 
@@ -119,6 +128,15 @@ class Deliveries(Sequence[Delivery]):
         row = self._rows[number]
         time_ns, node, message, station = self._columns
         return Delivery(number, row, time_ns[row], node[row], message[row], station[row], self._handlers[number])
+
+    def __iter__(self) -> Iterator[Delivery]:
+        for first in range(0, len(self), AT_ONCE):
+            numbers = self.numbers[first : first + AT_ONCE]
+            rows, handlers = (column[numbers] for column in self._of_run[1:3])
+            time_ns, node, message, station = (column[rows] for column in self._columns)
+            yield from map(
+                Delivery, numbers.tolist(), rows.tolist(), time_ns, node, message, station, handlers.tolist()
+            )
 
     def pick(self, which: slice | np.ndarray) -> Deliveries:
         """Return a sequence of some of these deliveries, in the given order."""
@@ -272,11 +290,11 @@ class Record:
         return np.flatnonzero(is_lost).tolist()
 
     def _keys(self, nodes: np.ndarray, messages: np.ndarray) -> Any:
-        return nodes.astype(np.int64) << 32 | messages
+        return messages.astype(np.int64) << FIRST_CODE | nodes  # queries in a row concern few messages
 
     def _key(self, node: str, message: str) -> int:
-        codes = self.node_codes.get(node, NONE), self.message_codes.get(message, NONE)
-        return NONE if NONE in codes else codes[0] << 32 | codes[1]
+        codes = self.message_codes.get(message, NONE), self.node_codes.get(node, NONE)
+        return NONE if NONE in codes else codes[0] << FIRST_CODE | codes[1]
 
     def _handlers_of(self, events: np.ndarray, times_ns: np.ndarray) -> np.ndarray:
         """Return the handler in which each of these events happened, or NONE if no handler caused it."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.engine.gc_pause import no_collections
 from mobilenet.why.kinds import Part
 from mobilenet.why.record import NONE, Deliveries, Delivery
 from mobilenet.why.stories import Stories
@@ -80,22 +81,19 @@ def shares_by(
     """Divide the delay of each group of deliveries by kind and leg. Each delivery is traced once, which is fastest in
     the order of the record.
     """
-    totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
-    parts: dict[Any, Counter[Part]] = defaultdict(Counter)
-    for one in deliveries:
-        group = group_of(one)
-        own, held_ns = parts[group], 0
-        for begin_ns, end_ns, kind, leg, _, _, _, held_by in stories.story(one):
-            own[kind, leg] += end_ns - begin_ns
-            if held_by:
-                held_ns += end_ns - begin_ns
-        total = totals[group]
-        total[0] += 1
-        total[1] += delay_ns(stories, one)
-        total[2] += held_ns
+    groups: dict[Any, tuple[list[int], dict[Part, int]]] = defaultdict(lambda: ([0, 0, 0], {}))
+    with no_collections():
+        for one in deliveries:
+            sums, held_ns = stories.story(one).totals()
+            total, own = groups[group_of(one)]
+            for part, length_ns in sums.items():
+                own[part] = own.get(part, 0) + length_ns
+            total[0] += 1
+            total[1] += delay_ns(stories, one)
+            total[2] += held_ns
     return {
-        group: Shares(count, total_ns, dict(parts[group].most_common()), held_ns)
-        for group, (count, total_ns, held_ns) in totals.items()
+        group: Shares(count, total_ns, dict(Counter(own).most_common()), held_ns)
+        for group, ((count, total_ns, held_ns), own) in groups.items()
     }
 
 

@@ -93,6 +93,19 @@ class States:
                 intervals.append((a, b, state))
         return intervals
 
+    def are_without(self, sender: str, receiver: str, begin_ns: int, end_ns: int) -> bool:
+        """Return whether both hosts, and all stations, were in none of the states between these times."""
+        if receiver[0] != "h" or self.has_off_air:
+            return False
+        return not self._is_in_one(sender, begin_ns, end_ns) and not self._is_in_one(receiver, begin_ns, end_ns)
+
+    def _is_in_one(self, node: str, begin_ns: int, end_ns: int) -> bool:
+        if node not in self._changes:
+            return False
+        times_ns, states = self._changes[node]
+        first = bisect_right(times_ns, begin_ns)
+        return first < bisect_left(times_ns, end_ns) or (first > 0 and bool(states[first - 1]))
+
     def session_began_ns(self, node: str, time_ns: int) -> int:
         """Return the last time before `time_ns` at which the host lost the messages that it had received."""
         times = self._sessions.get(node, ())

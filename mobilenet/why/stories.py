@@ -39,15 +39,14 @@ from mobilenet.why.kinds import (
     RETRY,
     TIMER_WAIT,
     UNEXPLAINED,
-    UPLINK,
 )
 from mobilenet.why.processes import SEPARATED, Processes
 from mobilenet.why.record import LEAVES, NONE, RECEIVED, TIMER, Delivery, Record
 from mobilenet.why.states import States
-from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
+from mobilenet.why.stretches import Story, Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
-MOST_WAYS = 10_000  # the maximum number of cached paths of messages
+MOST_WAYS = 30_000  # the maximum number of cached paths of messages
 OWN_CODE = ("own", "program")  # protocols whose nodes run code of the user
 
 
@@ -81,20 +80,21 @@ class Stories:
         self._processes = processes
         self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
         # node -> stories of the deliveries in the handler that was last requested there
-        self._last: dict[str, dict[str, list[Stretch]]] = {}
+        self._last: dict[str, dict[str, Story]] = {}
         self._last_handler: dict[str, int] = {}
-        self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
-        self._personal: set[tuple[int, str]] = set()  # paths that depend on the receiver
+        # (row, message, receiver) -> path; the receiver is "" if the path is the same for all receivers
+        self._ways: dict[tuple[int, str, str], Story] = {}
+        self._is_personal = False  # whether the path that is being traced depends on the receiver
 
     def of(self, message: str, node: str) -> list[Stretch]:
         """Return the stretches of the last delivery of a message at a node. Raise KeyError if there is no such delivery
         in the record.
         """
-        return self.story(self.record.delivery(node, message))
+        return self.story(self.record.delivery(node, message)).stretches()
 
-    def story(self, one: Delivery) -> list[Stretch]:
-        """Return the stretches of a delivery in chronological order. Their lengths add up to the delay. Calls in the
-        order of the record are fast, because the results for each node's last handler and some paths are cached.
+    def story(self, one: Delivery) -> Story:
+        """Return the story of a delivery. The lengths of its stretches add up to the delay. Calls in the order of the
+        record are fast, because the results for each node's last handler and some paths are cached.
         """
         node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
@@ -103,7 +103,6 @@ class Stories:
         if message not in known:
             if len(self._ways) > MOST_WAYS:
                 self._ways.clear()
-                self._personal.clear()
             # Each delivery may be held back by an earlier one. A chain of a thousand would be too deep for recursion.
             chain = [one]
             while (number := self.record.delivery_before[number]) != NONE:
@@ -116,22 +115,27 @@ class Stories:
 
     # --- one delivery
 
-    def _tell(self, one: Delivery, known: dict[str, list[Stretch]]) -> list[Stretch]:
+    def _tell(self, one: Delivery, known: dict[str, Story]) -> Story:
         record = self.record
         sent = record.broadcasts.get(one.message)
         if sent is None or sent.time_ns >= one.time_ns:
-            return []
+            return Story(None, [])
         arrival = self._arrival_at_receiver(one)
         if arrival == NONE:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
             held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
             if one.node != sent.node:  # the record does not show that the node had the message before
                 held = [s._replace(kind=UNEXPLAINED) if s.kind == PROGRAM and not s.held_by else s for s in held]
-            return self.states.explain(held, sent.node, one.node)
+            return Story(None, self.states.explain(held, sent.node, one.node))
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
-        held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival, known)
-        return self.states.explain(clip(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
+        if arrived_ns < one.time_ns:
+            way = Story(way, self._hold(one, arrived_ns, arrival, known))
+        elif arrived_ns > one.time_ns:
+            way = Story(None, clip(way.stretches(), sent.time_ns, one.time_ns))
+        if self.states.are_without(sent.node, one.node, sent.time_ns, one.time_ns):
+            return way
+        return Story(None, self.states.explain(way.stretches(), sent.node, one.node))
 
     def _arrival_at_receiver(self, one: Delivery) -> int:
         record, time_ns = self.record, self.record.time_ns.__getitem__
@@ -143,7 +147,7 @@ class Stories:
         of_cell = (row for row in rows[since:until] if record.node[row] == one.station)
         return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
-    def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]) -> list[Stretch]:
+    def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, Story]) -> list[Stretch]:
         """Return the stretches in which the host has received the message and not delivered it yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
@@ -151,11 +155,11 @@ class Stories:
             return self._connections.of(hold, one.node)
         blocker = self._blocker(one, known)
         if blocker is not None:
-            story = behind(clip(known[blocker], from_ns, to_ns), blocker)
+            story = behind(clip(known[blocker].since(from_ns), from_ns, to_ns), blocker)
             return fill(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
-    def _blocker(self, one: Delivery, known: dict[str, list[Stretch]]) -> str | None:
+    def _blocker(self, one: Delivery, known: dict[str, Story]) -> str | None:
         """Return the last message that was delivered in the same handler and on which this one causally depends. If
         there is none, return the last message delivered there.
         """
@@ -169,33 +173,34 @@ class Stories:
 
     # --- the way to a node
 
-    def _way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
-        """Return the stretches from the broadcast to this row, in which the message reached the node. `receiver`: the
+    def _way(self, row: int, message: str, node: str, receiver: str) -> Story:
+        """Return the story from the broadcast to this row, in which the message reached the node. `receiver`: the
         final receiver of the message.
         """
-        if node == receiver:
-            return self._new_way(row, message, node, receiver)
-        key = (row, message, receiver if (row, message) in self._personal else "")
-        way = self._ways.get(key)
+        way = self._ways.get((row, message, ""))
         if way is None:
+            way = self._ways.get((row, message, receiver))
+            self._is_personal |= way is not None
+        if way is None:
+            was_personal, self._is_personal = self._is_personal, False
             way = self._new_way(row, message, node, receiver)
-            self._ways[row, message, receiver if (row, message) in self._personal else ""] = way
+            self._ways[row, message, receiver if self._is_personal else ""] = way
+            self._is_personal |= was_personal
         return way
 
-    def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
+    def _new_way(self, row: int, message: str, node: str, receiver: str) -> Story:
         out: list[Stretch] = []  # in reverse order
-        sender = self.hops.departure(row, out, self.hops.leg(row), node)
-        departed = self.record.cause[row]
+        record, before = self.record, None
+        sender, departed = self.hops.departure(row, out, self.hops.leg(row), node), record.cause[row]
         if departed != NONE:
-            errand = Errand(message, self.hops.leg(departed), node)
-            if self._dwell(out, errand, sender, departed, receiver):
-                self._personal.add((row, message))
-        out.reverse()
-        return out
+            leg = self.hops.leg(departed)
+            self._is_personal |= leg == CELL and len(record.sent_rows(departed)) > 1
+            before = self._dwell(out, Errand(message, leg, node), sender, departed, receiver)
+        return Story(before, clip(reversed(out), record.broadcasts[message].time_ns, record.time_ns[row]))
 
-    def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
-        """Add what happened at a node between the arrival of the message and its departure in this row, and before that
-        the path of the message to the node. Return whether the result depends on the receiver.
+    def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> Story | None:
+        """Add what happened at a node between the arrival of the message and its departure in this row. Return the path
+        of the message to the node.
         """
         record, message = self.record, errand.message
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
@@ -203,20 +208,18 @@ class Stories:
         if sent.node == sender:
             came, came_ns = NONE, sent.time_ns
         elif record.brings(handler, message, sender):
-            out.extend(reversed(self._way(handler, message, sender, receiver)))
-            return (handler, message) in self._personal
+            return self._way(handler, message, sender, receiver)
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
         radioed = [] if errand.leg != BACKBONE else record.queued_rows(sender, message)
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
+        self._is_personal |= bool(radioed)
         if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
             # A station that relays the message had already sent it by radio, and waited for this receiver.
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
-        if came != NONE:
-            out.extend(reversed(self._way(came, message, sender, receiver)))
-        return bool(radioed) or (came, message) in self._personal
+        return None if came == NONE else self._way(came, message, sender, receiver)
 
     def _is_for(self, row: int, host: str) -> bool:
         """Return whether a frame of a station is for this host, or for all hosts while the station serves this host."""
@@ -240,17 +243,12 @@ class Stories:
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
-        earlier = (
-            []
-            if leg == BACKBONE
-            else [  # frames are sent to hosts, and not over wires
-                row
-                for row in record.queued_rows(sender, message)
-                if row < departed
-                and record.time_ns[row] >= came_ns
-                and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that serves it
-            ]
-        )
+        # frames are sent to hosts, and not over wires
+        queued = () if leg == BACKBONE else record.queued_rows(sender, message)
+        earlier = [row for row in queued if row < departed and record.time_ns[row] >= came_ns]
+        if leg == CELL and earlier:  # a host sends to the station that serves it
+            self._is_personal = True
+            earlier = [row for row in earlier if self._is_for(row, node)]
         for row in reversed(earlier):
             rows = record.sent_rows(row)
             # the queue may have contained two copies
@@ -313,6 +311,7 @@ class Stories:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
                     blank = Stretch(begin_ns, end_ns, ORDER, leg, holder, row, held_by=other)
+                    self._is_personal |= leg == CELL
                     out.extend(reversed(self._behind_another(blank, errand.target)))
                     break
             part: list[Stretch] = []
@@ -342,7 +341,7 @@ class Stories:
         """Return the path of the message that a node waited for, up to this node. Gaps are filled with `blank`."""
         node, other = blank.place, blank.held_by
         receiver = node if target[0] == "s" else target
-        way = self._way(blank.row, other, node, receiver)
+        way = self._way(blank.row, other, node, receiver).stretches()
         way = self.states.explain(way, self.record.broadcasts[other].node, receiver)
         story = behind(clip(way, blank.begin_ns, blank.end_ns), other)
         return fill(story, blank.begin_ns, blank.end_ns, blank)
@@ -355,6 +354,7 @@ class Stories:
             return [Stretch(begin_ns, end_ns, kind, leg, holder, NONE, outcome)]
         if outcome and not self._has_own_code:  # the message was received, but the answer has not arrived
             return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
+        self._is_personal |= leg == CELL
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
         away = [
             rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)

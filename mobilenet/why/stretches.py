@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mobilenet.why.kinds import BACKBONE, CELL, HOST, UPLINK
+from mobilenet.why.kinds import BACKBONE, CELL, HOST, UPLINK, Part
 from mobilenet.why.record import NONE
 
 
@@ -30,6 +30,40 @@ class Stretch(NamedTuple):
     @property
     def length_ns(self) -> int:
         return self.end_ns - self.begin_ns
+
+
+class Story:
+    """Contiguous stretches in chronological order. Stories share their beginnings: a message takes one path to a
+    station, and many from there. `before`: the story up to the first own stretch, if it is shared.
+    """
+
+    def __init__(self, before: Story | None, own: list[Stretch]) -> None:
+        self.before, self.own = before, own
+        self._totals: tuple[dict[Part, int], int] | None = None
+
+    def stretches(self) -> list[Stretch]:
+        return self.since(0)
+
+    def since(self, begin_ns: int) -> list[Stretch]:
+        """Return the last stretches, at least those that end after this time."""
+        parts, story = [self.own], self.before
+        while story is not None and not (parts[-1] and parts[-1][0].begin_ns <= begin_ns):
+            parts.append(story.own)
+            story = story.before
+        return [stretch for part in reversed(parts) for stretch in part]
+
+    def totals(self) -> tuple[dict[Part, int], int]:
+        """Return the time for each kind and leg, and the time spent waiting for other messages."""
+        if self._totals is None:
+            shared, held_ns = ({}, 0) if self.before is None else self.before.totals()
+            parts = dict(shared)
+            for begin_ns, end_ns, kind, leg, _, _, _, held_by in self.own:
+                part = (kind, leg)
+                parts[part] = parts.get(part, 0) + (end_ns - begin_ns)
+                if held_by:
+                    held_ns += end_ns - begin_ns
+            self._totals = parts, held_ns
+        return self._totals
 
 
 def leg_at(place: str, receiver: str) -> str:

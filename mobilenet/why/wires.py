@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from mobilenet.engine.clock import SECOND, ns
+from mobilenet.record.table import view
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
 from mobilenet.why.cuts import Cut, Cuts
-from mobilenet.why.record import NONE, WIRE, Record, RowsByKey
+from mobilenet.why.record import FIRST_CODE, NONE, WIRE, Record, RowsByKey
 
 TESTS = ("Test", "Answer")  # messages of the failure detector, which uses separate send servers
 
@@ -46,23 +47,19 @@ class InOrder:
     """A FIFO queue. `second`: for each row, which of the node's queues it uses."""
 
     def __init__(self, record: Record, second: np.ndarray) -> None:
-        self._record, self._second = record, second
-        put = record.steps.rows(WIRE)
-        self._rows = RowsByKey(self._key(put), put)
-        self._served: dict[int, tuple[Sequence[int], np.ndarray, np.ndarray, np.ndarray]] = {}
-
-    def _key(self, rows: np.ndarray | int) -> Any:
-        return self._record.nodes.codes[rows].astype(np.int64) << 32 | self._second[rows].astype(np.int64)
+        self._record, put = record, record.steps.rows(WIRE)
+        self._first, self._second = view(record.nodes.codes), view(second)
+        self._rows = RowsByKey(record.nodes.codes[put].astype(np.int64) << FIRST_CODE | second[put], put)
+        self._served: dict[int, tuple[Sequence[int], ...]] = {}
 
     def of(self, put: int, arrived_ns: int) -> Departure:
-        key = int(self._key(put))
+        key = self._first[put] << FIRST_CODE | self._second[put]
         if key not in self._served:
             rows = self._rows[key]
-            self._served[key] = rows, *self._serve(np.asarray(rows))
-        rows, *times_ns = self._served[key]
+            self._served[key] = rows, *map(view, self._serve(np.asarray(rows)))
+        rows, held_ns, first_ns, last_ns = self._served[key]
         place = bisect_left(rows, put)
-        held_ns, first_ns, last_ns = (int(times[place]) for times in times_ns)
-        return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
+        return Departure(held_ns[place], first_ns[place], last_ns[place], self._due_ns(last_ns[place], arrived_ns))
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return when each message could begin to leave, and when its first and last bits left."""

@@ -49,10 +49,11 @@ def test_delay_shares_of_a_run_agree_with_its_deliveries(run: Path) -> None:
     }
 
 
-def test_why_releases_data_that_it_no_longer_needs(run: Path) -> None:
-    """Only the arrays of columns, the explanations for the last handler of each node, and the paths to stations are
+def test_why_releases_data_that_it_no_longer_needs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the arrays of columns, the stories of the last handler of each node, and a limited number of paths are
     kept.
     """
+    monkeypatch.setattr("mobilenet.why.stories.MOST_WAYS", 20)
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
     arrays = [one for one in columns if isinstance(one, (memoryview, np.ndarray))]
@@ -61,7 +62,7 @@ def test_why_releases_data_that_it_no_longer_needs(run: Path) -> None:
     assert not [one for one in columns if isinstance(one, list) and len(one) >= rows]
     deliveries = counted_deliveries(stories, 0, NEVER)
     walks = [stories.story(one) for one in deliveries]
-    last_legs = len({id(stretch) for story in walks for stretch in story if stretch.leg in (CELL, HOST)})
+    last_legs = len({id(stretch) for story in walks for stretch in story.stretches() if stretch.leg in (CELL, HOST)})
     del walks
     kept = [one for one in gc.get_objects() if type(one) is Stretch and one.leg in (CELL, HOST)]
     assert 0 < len(kept) < last_legs / 2
