@@ -1,10 +1,10 @@
 """The event calendar of one run, and its clock.
 
-Model     A pending event is a plain callable. The heap contains the events of the current time bucket. Later events
-          wait in an unsorted list for their bucket, so that the heap stays short and in the cache even with many
-          timers. An entry consists of a key and a callable. The key is one number that combines the time since the
-          bucket began, the priority and the sequence number of the event. With thousands of nodes, entries are read
-          from memory, and a tuple with one number is read faster than a tuple with three.
+Model     A pending event is a plain callable. Events wait in an unsorted list for their time bucket, which is sorted
+          when it begins. A heap contains the events that were scheduled for the current bucket after it began, so that
+          it stays short even with many timers. An entry consists of a key and a callable. The key is one number that
+          combines the time since the bucket began, the priority and the sequence number of the event. With thousands
+          of nodes, entries are read from memory, and a tuple with one number is read faster than a tuple with three.
 Ties      Events at the same time are ordered by priority, and then by the order in which they were scheduled.
 Units     Times are integer nanoseconds.
 Errors    `at` raises ValueError for a time in the past. `run_until` checks every million events whether the run makes
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Final
 
 NORMAL: Final = 1  # priority of all simpy events that are not urgent
@@ -26,6 +26,8 @@ PRIORITY_BITS: Final = 2  # priorities range from -1, which simpy uses for the e
 SEQUENCE_BITS: Final = 40  # all three add up to 60 bits, that is, two 30-bit digits of a Python integer
 
 _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
+
+NEVER: Final = 1 << 61  # higher than all keys
 
 Action = Callable[[], None]
 Entry = tuple[int, Action]  # key and action
@@ -47,6 +49,7 @@ class Calendar:
         "_horizon",
         "_later",
         "_sequence",
+        "_sorted",
         "_until",
         "handled",
         "max_events",
@@ -59,9 +62,10 @@ class Calendar:
         self.max_events = sys.maxsize
         self._sequence = -1  # the last sequence number that was used
         self._until = -1  # the end of the current call of run_until
-        self._horizon = 0  # the heap contains exactly the events before this time
-        self._base = 0  # start of the current bucket; keys in the heap are relative to it
-        self._heap: list[Entry] = []
+        self._horizon = 0  # end of the current bucket
+        self._base = 0  # start of the current bucket; the keys of its entries are relative to it
+        self._sorted: list[Entry] = []  # the entries of the current bucket that existed when it began, last one first
+        self._heap: list[Entry] = []  # the other entries of the current bucket
         self._later: dict[int, list[Entry]] = {}  # all other events, by bucket
         self._buckets: list[int] = []  # the numbers of the buckets in `_later`, as a heap
 
@@ -99,23 +103,22 @@ class Calendar:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
             return False  # an earlier event may exist; this is checked when the entry is reached
-        if self._heap and self._heap[0][0] < _key(time_ns - self._base, NORMAL, sequence):
+        if self._first() < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns
         return True
 
     def next_ns(self) -> int | None:
         """Return the time of the next entry, or None if the calendar is empty."""
-        return self._base + (self._heap[0][0] >> _TIME_SHIFT) if self._heap or self._open_next_bucket() else None
+        return self._base + (self._first() >> _TIME_SHIFT) if self._has_events() else None
 
     def step(self) -> bool:
         """Process the next entry. Return False if the calendar is empty. Raise Runaway as `run_until` does."""
-        if not self._heap and not self._open_next_bucket():
+        if not self._has_events():
             return False
         self.handled += 1
-        key, action = heappop(self._heap)
-        self.now = self._base + (key >> _TIME_SHIFT)
-        action()
+        self.now = self._base + (self._first() >> _TIME_SHIFT)
+        self._take()()
         self._require_few()
         return True
 
@@ -128,20 +131,17 @@ class Calendar:
 
     def run_until(self, time_ns: int) -> None:
         """Process everything up to and including `time_ns`, then stop there."""
-        heap = self._heap
         self._until = time_ns
         while True:
             begun_ns = self.now
             most = min(LOOK_EVERY, self.max_events + 1 - self.handled)
             for handled in range(most):
-                if (not heap and not self._open_next_bucket()) or (
-                    now := self._base + (heap[0][0] >> _TIME_SHIFT)
-                ) > time_ns:
+                if not self._has_events() or (now := self._base + (self._first() >> _TIME_SHIFT)) > time_ns:
                     self.now = time_ns
                     self.handled += handled
                     return
                 self.now = now
-                heappop(heap)[1]()
+                self._take()()
             self.handled += most
             self._require_few()
             if self.now == begun_ns:
@@ -155,13 +155,28 @@ class Calendar:
                     " can no longer be kept"
                 )
 
-    def _open_next_bucket(self) -> bool:
-        """Open the next bucket, because the heap is empty. Return False if there are no more buckets."""
+    def _first(self) -> int:
+        """Return the lowest key in the current bucket, or NEVER if the bucket is empty."""
+        key = self._sorted[-1][0] if self._sorted else NEVER
+        return min(key, self._heap[0][0]) if self._heap else key
+
+    def _take(self) -> Action:
+        """Remove the entry with the lowest key from the current bucket, which is not empty, and return its action."""
+        if self._heap and (not self._sorted or self._heap[0][0] < self._sorted[-1][0]):
+            return heappop(self._heap)[1]
+        return self._sorted.pop()[1]
+
+    def _has_events(self) -> bool:
+        """Return whether there are events. Begin the next bucket if the current one is empty."""
+        if self._sorted or self._heap:
+            return True
         if not self._buckets:
             return False
         bucket = heappop(self._buckets)
-        self._heap.extend(self._later.pop(bucket))
-        heapify(self._heap)
+        self._sorted = self._later.pop(bucket)
+        if len(self._sorted) > 1:
+            self._sorted.sort()
+            self._sorted.reverse()
         self._base = bucket << BUCKET_BITS
         self._horizon = (bucket + 1) << BUCKET_BITS
         return True
