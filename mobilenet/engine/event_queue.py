@@ -2,9 +2,9 @@
 
 Model     A pending event is a plain callable. Events wait in an unsorted list for their time bucket, which is sorted
           when it begins. A heap contains the events that were scheduled for the current bucket after it began, so that
-          it stays short even with many timers. An entry consists of a key and a callable. The key is one number that
-          combines the time since the bucket began, the priority and the sequence number of the event. With thousands
-          of nodes, entries are read from memory, and a tuple with one number is read faster than a tuple with three.
+          it stays short even with many timers. The key of an event is one number that combines the time since the
+          bucket began, the priority and the sequence number. Lists and heap contain only keys, because with thousands
+          of nodes, comparing and freeing tuples of keys and callables would mostly wait for memory.
 Ties      Events at the same time are ordered by priority, and then by the order in which they were scheduled.
 Units     Times are integer nanoseconds.
 Errors    `at` raises ValueError for a time in the past. `run_until` checks every million events whether the run makes
@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Final
+from typing import Any, Final
 
 NORMAL: Final = 1  # priority of all simpy events that are not urgent
 LOOK_EVERY: Final = 1_000_000  # number of events between two checks that time advances
@@ -30,7 +30,7 @@ _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
 NEVER: Final = 1 << 61  # higher than all keys
 
 Action = Callable[[], None]
-Entry = tuple[int, Action]  # key and action
+Key = Any  # an integer, which mypyc would copy for each use if it was declared as int
 
 
 class Runaway(Exception):
@@ -43,6 +43,7 @@ class Calendar:
     """The calendar of events, which frames and messages use directly. `Kernel` is its interface for simpy."""
 
     __slots__ = (
+        "_actions",
         "_base",
         "_buckets",
         "_heap",
@@ -63,10 +64,11 @@ class Calendar:
         self._sequence = -1  # the last sequence number that was used
         self._until = -1  # the end of the current call of run_until
         self._horizon = 0  # end of the current bucket
-        self._base = 0  # start of the current bucket; the keys of its entries are relative to it
-        self._sorted: list[Entry] = []  # the entries of the current bucket that existed when it began, last one first
-        self._heap: list[Entry] = []  # the other entries of the current bucket
-        self._later: dict[int, list[Entry]] = {}  # all other events, by bucket
+        self._base = 0  # start of the current bucket; its keys are relative to it
+        self._sorted: list[Key] = []  # the events of the current bucket that existed when it began, last one first
+        self._heap: list[Key] = []  # the other events of the current bucket
+        self._later: dict[int, list[Key]] = {}  # all other events, by bucket
+        self._actions: dict[Key, Action] = {}
         self._buckets: list[int] = []  # the numbers of the buckets in `_later`, as a heap
 
     def at(self, time_ns: int, action: Action) -> None:
@@ -83,17 +85,19 @@ class Calendar:
 
     def put(self, time_ns: int, priority: int, sequence: int, action: Action) -> None:
         """Schedule an action as if it had been scheduled when its sequence number was taken."""
-        if time_ns < self._horizon:
-            heappush(self._heap, (_key(time_ns - self._base, priority, sequence), action))
-            return
         bucket = time_ns >> BUCKET_BITS
-        entry = (_key(time_ns - (bucket << BUCKET_BITS), priority, sequence), action)
+        begin_ns = self._base if time_ns < self._horizon else bucket << BUCKET_BITS
+        key: Key = _key(time_ns - begin_ns, priority, sequence)
+        self._actions[key] = action
+        if time_ns < self._horizon:
+            heappush(self._heap, key)
+            return
         later = self._later.get(bucket)
         if later is None:
-            self._later[bucket] = [entry]
+            self._later[bucket] = [key]
             heappush(self._buckets, bucket)
         else:
-            later.append(entry)
+            later.append(key)
 
     def advance_to(self, time_ns: int, sequence: int) -> bool:
         """Advance the clock, within an action, to the entry with this time and sequence number. Return False if another
@@ -157,14 +161,18 @@ class Calendar:
 
     def _first(self) -> int:
         """Return the lowest key in the current bucket, or NEVER if the bucket is empty."""
-        key = self._sorted[-1][0] if self._sorted else NEVER
-        return min(key, self._heap[0][0]) if self._heap else key
+        key: int = self._sorted[-1] if self._sorted else NEVER
+        return min(key, int(self._heap[0])) if self._heap else key
 
     def _take(self) -> Action:
-        """Remove the entry with the lowest key from the current bucket, which is not empty, and return its action."""
-        if self._heap and (not self._sorted or self._heap[0][0] < self._sorted[-1][0]):
-            return heappop(self._heap)[1]
-        return self._sorted.pop()[1]
+        """Remove the event with the lowest key from the current bucket, which is not empty, and return its action."""
+        if self._heap and (not self._sorted or int(self._heap[0]) < int(self._sorted[-1])):
+            key = heappop(self._heap)
+        else:
+            key = self._sorted.pop()
+        action = self._actions[key]
+        del self._actions[key]
+        return action
 
     def _has_events(self) -> bool:
         """Return whether there are events. Begin the next bucket if the current one is empty."""
