@@ -227,12 +227,12 @@ def run(
     `scenario` is a file, a loaded scenario, or a dictionary of its keys, in which paths are relative to the current
     folder. `overrides` is `{"a.b": value}`, or a list of `a.b=value` as on the command line. `out` is a directory that
     does not exist yet. By default, it is a new directory in `folder` (for mobilenet.run, a temporary folder that exists
-    until Python ends). `progress(simulated_s, duration_s)` is called about once per simulated second. `allow_code`
-    permits the code of plug-ins to run. With `keep_early_end`, a run that is ended by a plug-in's error is kept in
-    `out`, marked as ended early, and the error mentions it. If the process is killed, the record is kept in
-    `NAME.partial`. With `replace`, an existing run directory `out` is replaced once the new one is complete.
-    `real_time` is only for scenarios whose programs use UDP. With `check_simulator`, mobilenet also checks itself, and
-    raises SimulatorFault if it finds a fault in itself.
+    until Python ends). `progress(simulated_s, total_s)` is called about once per simulated second; for processes,
+    `total_s` is an estimate. `allow_code` permits the code of plug-ins to run. With `keep_early_end`, a run that is
+    ended by a plug-in's error is kept in `out`, marked as ended early, and the error mentions it. If the process is
+    killed, the record is kept in `NAME.partial`. With `replace`, an existing run directory `out` is replaced once the
+    new one is complete. `real_time` is only for scenarios whose programs use UDP. With `check_simulator`, mobilenet
+    also checks itself, and raises SimulatorFault if it finds a fault in itself.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 

@@ -1,9 +1,10 @@
 """Estimate how long a run will take to compute, and how much memory and disk space it needs, by playing its beginning.
 
 Model     The first events of the run are played, without writing files. The run is assumed to continue like the second
-          half of these events. If the run consists mostly of joins and hosts are still joining at this point, the
-          estimate of the scenario is used for the remaining events. A run of processes is assumed to continue at the
-          same pace until all required deliveries have happened.
+          half of these events, except that each planned delivery causes EVENTS_PER_DELIVERY events. If the run consists
+          mostly of joins and hosts are still joining at this point, the estimate of the scenario is used for the
+          remaining events. A run of processes is assumed to continue at the same pace until all required deliveries
+          have happened.
 Units     Computing times on this machine are in seconds, and sizes in megabytes.
 Errors    PluginError if custom code fails while it is played.
 Source    ours: docs/performance.md
@@ -15,21 +16,27 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mobilenet.by_kind import builder, with_declared
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.recorder import Recording
-from mobilenet.scenario import AnyScenario
+from mobilenet.scenario import AnyScenario, Scenario
+from mobilenet.scenario.plans.hosts import planned_deliveries
 from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
 MOST_EVENTS = 200_000  # the maximum number of events that are played, which takes one or two seconds
 ENOUGH_S = 2.0  # playing stops after this many seconds, at the end of a simulated second
 LEAST_S = 1e-9
 OTHERS_TAKE = 4.0  # events other than joins take this many times as long as a message on a link
+EVENTS_PER_DELIVERY = 2.0  # in a run with many broadcasts
 ROWS_PER_EVENT = 1.5  # the number of rows for each event other than joins
-S_PER_ROW = 1.5e-6  # the time to judge and to write a row
+S_PER_ROW = 2.5e-6  # the time to judge and to write a row
 LEAST_MB = 150.0  # the memory of the program and of the verifier
 BYTES_PER_ROW = 42  # the memory for each row while the record is judged
 BATCH_BYTES_PER_ROW = 30  # the disk space for each row during the run
@@ -114,8 +121,19 @@ def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tu
         return _Mark(0, total, ROWS_PER_EVENT * others), (of_joins + OTHERS_TAKE * others) / last.events
     first = next(mark for mark in reversed(marks) if mark.time_s <= last.time_s / 2)
     more = max(0.0, scenario.duration_s - last.time_s) / max(LEAST_S, last.time_s - first.time_s)
-    events, rows = (b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
+    planned = planned_deliveries(cast(Scenario, scenario))
+    before, then = (_between(planned, *span) for span in ((first.time_s, last.time_s), (last.time_s, len(planned))))
+    lately = last.events - first.events
+    rest = more * lately + min(EVENTS_PER_DELIVERY, lately / max(1.0, before)) * (then - more * before)
+    longer = 1 + max(0.0, rest) / max(1.0, lately)
+    events, rows = (b + (longer - 1) * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
     return _Mark(0, events, rows), events / last.events
+
+
+def _between(per_s: NDArray[np.float64], begin_s: float, end_s: float) -> float:
+    """Return the sum of a series with one value per second between two times."""
+    seconds = per_s[int(begin_s) : ceil(end_s)]
+    return float(seconds.mean() * (end_s - begin_s)) if len(seconds) and end_s > begin_s else 0.0
 
 
 def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is not a terminal
 RECENT_S = 30.0  # the remaining time is estimated from the speed in this last period, as in rich
+REST_TAKES = 0.2  # judging and writing a run usually takes this share of the time for simulating it
 LOOK_S = 0.2
 LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
@@ -36,51 +38,85 @@ def _on_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+class _RunTime:
+    """The remaining time of a run, estimated from the recent speed of the simulation."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self._marks = deque([(self.started, 0.0)])  # (wall time, simulated time) during the last RECENT_S
+        self.speed = 0.0  # simulated time per wall time
+        self._ends: float | None = None  # wall time at which the command is likely to end
+
+    def update(self, now: float, done_s: float, total_s: float) -> None:
+        marks = self._marks
+        marks.append((now, done_s))
+        while len(marks) > 2 and marks[1][0] <= now - RECENT_S:
+            marks.popleft()
+        self.speed = (done_s - marks[0][1]) / max(1e-9, now - marks[0][0])
+        if self.speed:
+            ends = now + max(0.0, total_s - done_s) / self.speed
+            self._ends = ends + REST_TAKES * (ends - self.started)
+
+    def left_s(self) -> float | None:
+        """Return the remaining time until the run is judged and written, or None if it is unknown."""
+        return None if self._ends is None else max(0.0, self._ends - time.perf_counter())
+
+
 @contextmanager
 def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
     """Show simulated time, speed and remaining time: a bar on a terminal, or otherwise a line at intervals."""
     if quiet:
         yield None
         return
-    started = time.perf_counter()
     if not _on_terminal():
-        yield _plain_progress(started)
+        yield _plain_progress()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.text import Text
+
+    run_time = _RunTime()
+
+    class Left(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            left_s = run_time.left_s()
+            return Text("-:--:--" if left_s is None else str(timedelta(seconds=round(left_s))), "progress.remaining")
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
-        TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[simulated]}"),
+        TextColumn("{task.fields[speed]}"), Left(),
     )  # fmt: skip
     with Progress(*columns, console=error_console(), transient=True) as bar:
-        task = bar.add_task(label, total=1, speed="")
+        task = bar.add_task(label, total=None, simulated="", speed="")
 
         def update(done_s: float, total_s: float) -> None:
-            speed = _speed(done_s / (time.perf_counter() - started))
-            if done_s > total_s:
-                speed = f"and {done_s - total_s:.0f} s of draining"
-            bar.update(task, completed=min(done_s, total_s), total=total_s, speed=speed)
+            run_time.update(time.perf_counter(), done_s, total_s)
+            speed = _speed(run_time.speed)
+            if done_s >= total_s:
+                speed = f"and {done_s - total_s:.0f} s of draining" if done_s > total_s else "judging and writing"
+            simulated = f"{min(done_s, total_s):.0f} of {total_s:.0f} s simulated"
+            bar.update(task, completed=min(done_s, total_s), total=total_s, simulated=simulated, speed=speed)
 
         yield update
 
 
-def _plain_progress(started: float) -> Callable[[float, float], None]:
-    marks = deque([(started, 0.0)])  # (wall time, simulated time) during the last RECENT_S
+def _plain_progress() -> Callable[[float, float], None]:
+    run_time = _RunTime()
+    last = run_time.started
 
     def update(done_s: float, total_s: float) -> None:
+        nonlocal last
         now = time.perf_counter()
-        if now - marks[-1][0] >= PLAIN_PROGRESS_S:
-            marks.append((now, done_s))
-            while len(marks) > 2 and marks[1][0] <= now - RECENT_S:
-                marks.popleft()
-            speed = (done_s - marks[0][1]) / (now - marks[0][0])
-            if done_s > total_s:
-                line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
-            else:
-                left = f", {(total_s - done_s) / speed:.0f} s left" if speed else ""
-                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {_speed(speed)}{left}"
-            print(line, file=sys.stderr, flush=True)
+        if now - last < PLAIN_PROGRESS_S:
+            return
+        last = now
+        run_time.update(now, done_s, total_s)
+        if done_s > total_s:
+            line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
+        else:
+            left_s = run_time.left_s()
+            left = "" if left_s is None else f", {left_s:.0f} s left"
+            line = f"{done_s:.0f} of {total_s:.0f} s simulated, {_speed(run_time.speed)}{left}"
+        print(line, file=sys.stderr, flush=True)
 
     return update
 

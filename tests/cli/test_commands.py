@@ -171,14 +171,14 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
             clock[0] += 0.5
             update(float(second), 30.0)
     assert capsys.readouterr().err == (
-        "20 of 30 s simulated, 2.0 s per second, 5 s left\n30 s simulated, draining for 10 s\n"
+        "20 of 30 s simulated, 2.0 s per second, 8 s left\n30 s simulated, draining for 10 s\n"
     )
     with progress.progress(False, "slow") as update:
         for done_s in (0.0, 0.4):  # The simulation has made little or no progress yet.
             clock[0] += 10
             update(done_s, 30.0)
     assert capsys.readouterr().err == (
-        "0 of 30 s simulated, 0.000 s per second\n0 of 30 s simulated, 0.020 s per second, 1480 s left\n"
+        "0 of 30 s simulated, 0.000 s per second\n0 of 30 s simulated, 0.020 s per second, 1780 s left\n"
     )
     with progress.progress(True, "dynamic") as update:
         assert update is None

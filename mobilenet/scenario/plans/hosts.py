@@ -8,7 +8,11 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mobilenet.engine.clock import SECOND, ns
 from mobilenet.network.radio_models import model_of
@@ -25,7 +29,7 @@ from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, segments
+from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, offers, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks, import_tracks
@@ -95,6 +99,21 @@ def expectations(scenario: Scenario) -> Expectations:
         end_s = ns(scenario.duration_s) / 1e9
         tracks = import_tracks(mobility, scenario.folder, end_s, scenario.anchor, scenario.seed)
     return plan_record(scenario, tracks)
+
+
+def planned_deliveries(scenario: Scenario) -> NDArray[np.float64]:
+    """Return the number of deliveries in each second if all hosts follow their plans and members receive everything."""
+    seconds, end_ns = ceil(scenario.duration_s), ns(scenario.duration_s)
+    members, sent = np.zeros(seconds), np.zeros(seconds)
+    for host, plan in enumerate(expectations(scenario).hosts or ()):
+        is_member = np.zeros(seconds, bool)
+        for at_ns, request in plan.requests:
+            is_member[at_ns // SECOND :] = request == "join"
+        members += is_member
+        offered = offers(scenario.workload, scenario.interventions, scenario.seed, host, 0, end_ns)
+        at_s = np.array(offered, np.int64) // SECOND
+        np.add.at(sent, at_s[is_member[at_s]], 1)
+    return members * sent
 
 
 def facts(

@@ -269,7 +269,7 @@ class Experiment:
             self.kernel.run_until(min(self.kernel.now + SECOND, end_ns))
             quiescent = self._is_quiescent()
             if progress is not None:
-                progress(self.kernel.now / SECOND, self.scenario.duration)
+                progress(self.kernel.now / SECOND, self._likely_end())
         for process in self.processes:
             if process.up:
                 process.sample(is_end=True)
@@ -279,6 +279,12 @@ class Experiment:
         facts = {"own_clock": sorted(own_clock)} if own_clock else {}
         scenario = self._parties.as_played(self.scenario)
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
+
+    def _likely_end(self) -> float:
+        """Return when the run will end if it continues at this pace until all required deliveries have happened."""
+        delivered = sum(process.delivered for process in self.processes)
+        pace = max(1.0, self.scenario.deliveries_due / max(1, delivered))
+        return min(self.scenario.duration, self.kernel.now / SECOND * pace)
 
     def _own_clock(self) -> Sequence[str]:
         """End the programs. If a delivery is missing, return the programs that also use a clock of their own."""

@@ -54,6 +54,7 @@ class Process:
         self.protocol: Any = None
         self._sampled: tuple[int, ...] = ()
         self.broadcasts = 0
+        self.delivered = 0
         self._random: Stream | None = None  # created on first use, because most protocols draw no random numbers
 
     @property
@@ -75,6 +76,7 @@ class Process:
         except (KeyError, TypeError):
             # the process did not broadcast this message, which the verdict will report
             text = _name_of("deliver", message)
+        self.delivered += 1
         self._events.add(self._calendar.now, self.name, "deliver", text)
 
     def complete(self, message: Any) -> None:
