@@ -64,6 +64,23 @@ def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
     assert whole.events / 2 < foreseen.events < 2 * whole.events and whole.rows / 2 < foreseen.rows < 2 * whole.rows
 
 
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("first.yaml", "interventions=[{at_s: 30, do: interval, interval_s: 0.3}]"),
+        ("dynamic.yaml", "churn={initial_fraction: 0.05, leave_rate_per_host_per_min: 0, mean_away_s: 30}"),
+    ],
+)
+def test_forecasts_include_broadcasts_and_members_that_come_later(
+    file: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", 60)
+    scenario = load_scenario(SCENARIOS / file, ["duration_s=60", change])
+    whole = forecast(scenario)
+    monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 10)
+    assert whole.events / 2 < forecast(scenario).events < 2 * whole.events
+
+
 def test_check_reports_each_resource_that_a_run_would_exhaust(tmp_path: Path) -> None:
     lines = [*shortages(load_scenario(FIRST), Forecast(1e12, 1e7, 1e12), tmp_path)]
     assert [line.partition(" may")[0] for line in lines] == ["limits.max_events: the run", "the run", "the record"]

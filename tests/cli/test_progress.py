@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+import mobilenet
 from mobilenet.cli import progress
 from mobilenet.lab.studies.batch import Standing
+from mobilenet.scenario import load_scenario
+from tests.conftest import SCENARIOS
 
 
 @pytest.fixture
@@ -54,3 +57,13 @@ def test_progress_shows_no_estimate_after_only_one_run(clock: list[float], capsy
     lines = capsys.readouterr().err.splitlines()
     assert [("about" in line) for line in lines] == [False] * 3 + [True] * 4
     assert lines[-1] == "7 done, 0 failed, 3 left, about 33 s left"
+
+
+def test_progress_of_processes_foresees_the_last_delivery() -> None:
+    """The duration of a scenario of processes is only a limit."""
+    seen: list[tuple[float, float]] = []
+    mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", progress=lambda *times: seen.append(times))
+    end, total = seen[-1]
+    assert total == end < load_scenario(SCENARIOS / "vcube" / "causal.yaml").duration
+    half = [total for now, total in seen if now >= end / 2]
+    assert max(half) < 2 * end
