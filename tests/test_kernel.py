@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simpy.events import EventPriority
 
 from mobilenet.engine.clock import SECOND, ns
-from mobilenet.engine.event_queue import BUCKET_BITS, SEQUENCE_BITS, Runaway
+from mobilenet.engine.event_queue import BUCKET_BITS, SEQUENCE_BITS, Calendar, Runaway
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer
@@ -320,3 +320,19 @@ def test_random_draws_follow_their_distributions() -> None:
     uniform = [stream.uniform(0.7, 1.3) for _ in range(10_000)]
     assert min(uniform) >= 0.7 and max(uniform) < 1.3
     assert SECOND == 10**9
+
+
+@pytest.mark.parametrize("later_ns", [10, 10**9])
+def test_an_action_advances_the_clock_up_to_the_next_entry(later_ns: int) -> None:
+    """The packet network uses this for a chain of arrivals, if nothing else happens in between."""
+    calendar, advanced = Calendar(), list[bool]()
+    numbers = [calendar.sequence_number() for _ in range(2)]
+
+    def act() -> None:
+        advanced.append(calendar.advance_to(later_ns, numbers[0]))
+        calendar.at(later_ns + 1, lambda: None)
+        advanced.append(calendar.advance_to(later_ns + 2, numbers[1]))
+
+    calendar.at(5, act)
+    calendar.run_until(2 * 10**9)
+    assert advanced == [True, False]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is not a terminal
 RECENT_S = 30.0  # the remaining time is estimated from the speed in this last period, as in rich
-REST_TAKES = 0.2  # judging and writing a run usually takes this share of the time for simulating it
+JUDGING = 0.2  # judging and writing a run usually takes this share of the time for simulating it
 LOOK_S = 0.2
 LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
@@ -39,9 +39,12 @@ def _on_terminal() -> bool:
 
 
 class _RunTime:
-    """The remaining time of a run, estimated from the recent speed of the simulation."""
+    """The remaining time of a run, estimated from the recent speed of the simulation. `rest`: the time after the
+    simulation, as a share of its time.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, rest: float) -> None:
+        self._rest = rest
         self.started = time.perf_counter()
         self._marks = deque([(self.started, 0.0)])  # (wall time, simulated time) during the last RECENT_S
         self.speed = 0.0  # simulated time per wall time
@@ -49,32 +52,35 @@ class _RunTime:
 
     def update(self, now: float, done_s: float, total_s: float) -> None:
         marks = self._marks
-        marks.append((now, done_s))
+        if now - marks[-1][0] >= LOOK_S:
+            marks.append((now, done_s))
         while len(marks) > 2 and marks[1][0] <= now - RECENT_S:
             marks.popleft()
         self.speed = (done_s - marks[0][1]) / max(1e-9, now - marks[0][0])
         if self.speed:
             ends = now + max(0.0, total_s - done_s) / self.speed
-            self._ends = ends + REST_TAKES * (ends - self.started)
+            self._ends = ends + self._rest * (ends - self.started)
 
     def left_s(self) -> float | None:
-        """Return the remaining time until the run is judged and written, or None if it is unknown."""
+        """Return the remaining time, or None if it is unknown."""
         return None if self._ends is None else max(0.0, self._ends - time.perf_counter())
 
 
 @contextmanager
-def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Show simulated time, speed and remaining time: a bar on a terminal, or otherwise a line at intervals."""
+def progress(quiet: bool, label: str, rest: float = 0.0) -> Iterator[Callable[[float, float], None] | None]:
+    """Show simulated time, speed and remaining time: a bar on a terminal, or otherwise a line at intervals. `rest`: the
+    time for the work after the simulation, as a share of the time for simulating.
+    """
     if quiet:
         yield None
         return
     if not _on_terminal():
-        yield _plain_progress()
+        yield _plain_progress(rest)
         return
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
 
-    run_time = _RunTime()
+    run_time = _RunTime(rest)
 
     class Left(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -91,16 +97,16 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         def update(done_s: float, total_s: float) -> None:
             run_time.update(time.perf_counter(), done_s, total_s)
             speed = _speed(run_time.speed)
-            if done_s >= total_s:
-                speed = f"and {done_s - total_s:.0f} s of draining" if done_s > total_s else "judging and writing"
+            if done_s > total_s:
+                speed = f"and {done_s - total_s:.0f} s of draining"
             simulated = f"{min(done_s, total_s):.0f} of {total_s:.0f} s simulated"
             bar.update(task, completed=min(done_s, total_s), total=total_s, simulated=simulated, speed=speed)
 
         yield update
 
 
-def _plain_progress() -> Callable[[float, float], None]:
-    run_time = _RunTime()
+def _plain_progress(rest: float) -> Callable[[float, float], None]:
+    run_time = _RunTime(rest)
     last = run_time.started
 
     def update(done_s: float, total_s: float) -> None:

@@ -25,7 +25,7 @@ from mobilenet.cli.options import (
     ScenarioFile,
     Seed,
 )
-from mobilenet.cli.progress import progress
+from mobilenet.cli.progress import JUDGING, progress
 from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
@@ -65,7 +65,7 @@ def run(
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
-        with progress(quiet, scenario.stem) as update, offering_force():
+        with progress(quiet, scenario.stem, JUDGING) as update, offering_force():
             result = api.run(
                 scenario, None, out, changes, update, allow_code, replace=force, check_simulator=check_simulator
             )
@@ -113,7 +113,7 @@ def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
     from mobilenet import api
     from mobilenet.lab.replay.transcript import first_difference, lines_of
 
-    with scratch_folder("twice") as folder, progress(quiet, "again") as update:
+    with scratch_folder("twice") as folder, progress(quiet, "again", JUDGING) as update:
         again = api.run(result.path / "scenario.yaml", None, folder / "again", [], update, allow_code)
         same = again.manifest["fingerprint"] == result.manifest["fingerprint"]
         parting = None

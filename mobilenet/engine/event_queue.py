@@ -27,8 +27,6 @@ SEQUENCE_BITS: Final = 40  # all three add up to 60 bits, that is, two 30-bit di
 
 _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
 
-NEVER: Final = 1 << 61  # higher than all keys
-
 Action = Callable[[], None]
 Key = Any  # an integer, which mypyc would copy for each use if it was declared as int
 
@@ -84,7 +82,9 @@ class Calendar:
         return self._sequence
 
     def put(self, time_ns: int, priority: int, sequence: int, action: Action) -> None:
-        """Schedule an action as if it had been scheduled when its sequence number was taken."""
+        """Schedule an action as if it had been scheduled when its sequence number was taken. Two pending events must
+        not have the same sequence number.
+        """
         bucket = time_ns >> BUCKET_BITS
         begin_ns = self._base if time_ns < self._horizon else bucket << BUCKET_BITS
         key: Key = _key(time_ns - begin_ns, priority, sequence)
@@ -107,7 +107,7 @@ class Calendar:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
             return False  # an earlier event may exist; this is checked when the entry is reached
-        if self._first() < _key(time_ns - self._base, NORMAL, sequence):
+        if (self._sorted or self._heap) and self._first() < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns
         return True
@@ -160,8 +160,10 @@ class Calendar:
                 )
 
     def _first(self) -> int:
-        """Return the lowest key in the current bucket, or NEVER if the bucket is empty."""
-        key: int = self._sorted[-1] if self._sorted else NEVER
+        """Return the lowest key in the current bucket, which is not empty."""
+        if not self._sorted:
+            return int(self._heap[0])
+        key = int(self._sorted[-1])
         return min(key, int(self._heap[0])) if self._heap else key
 
     def _take(self) -> Action:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from mobilenet.record.table import Table
@@ -93,11 +93,9 @@ class States:
                 intervals.append((a, b, state))
         return intervals
 
-    def are_without(self, sender: str, receiver: str, begin_ns: int, end_ns: int) -> bool:
-        """Return whether both hosts, and all stations, were in none of the states between these times."""
-        if receiver[0] != "h" or self.has_off_air:
-            return False
-        return not self._is_in_one(sender, begin_ns, end_ns) and not self._is_in_one(receiver, begin_ns, end_ns)
+    def are_without(self, hosts: Iterable[str], begin_ns: int, end_ns: int) -> bool:
+        """Return whether these hosts, and all stations, were in none of the states between these times."""
+        return not self.has_off_air and not any(self._is_in_one(host, begin_ns, end_ns) for host in hosts)
 
     def _is_in_one(self, node: str, begin_ns: int, end_ns: int) -> bool:
         if node not in self._changes:

@@ -82,9 +82,10 @@ class Stories:
         # node -> stories of the deliveries in the handler that was last requested there
         self._last: dict[str, dict[str, Story]] = {}
         self._last_handler: dict[str, int] = {}
-        # (row, message, receiver) -> path; the receiver is "" if the path is the same for all receivers
-        self._ways: dict[tuple[int, str, str], Story] = {}
-        self._is_personal = False  # whether the path that is being traced depends on the receiver
+        # (row, message, node, receiver) -> path. The receiver is "" if the path is the same for all receivers. The node
+        # is "" as well if it is also the same for all hosts that received the frame.
+        self._ways: dict[tuple[int, str, str, str], Story] = {}
+        self._is_personal = False  # whether the path that is being traced depends on the receiver, or on its last host
 
     def of(self, message: str, node: str) -> list[Stretch]:
         """Return the stretches of the last delivery of a message at a node. Raise KeyError if there is no such delivery
@@ -133,7 +134,8 @@ class Stories:
             way = Story(way, self._hold(one, arrived_ns, arrival, known))
         elif arrived_ns > one.time_ns:
             way = Story(None, clip(way.stretches(), sent.time_ns, one.time_ns))
-        if self.states.are_without(sent.node, one.node, sent.time_ns, one.time_ns):
+        hosts = (one.node, sent.node, *way.relays)
+        if one.node[0] == "h" and self.states.are_without(hosts, sent.time_ns, one.time_ns):
             return way
         return Story(None, self.states.explain(way.stretches(), sent.node, one.node))
 
@@ -177,14 +179,15 @@ class Stories:
         """Return the story from the broadcast to this row, in which the message reached the node. `receiver`: the
         final receiver of the message.
         """
-        way = self._ways.get((row, message, ""))
+        key = (row, message, "" if self.hops.leg(row) == CELL else node, "")
+        way = self._ways.get(key)
         if way is None:
-            way = self._ways.get((row, message, receiver))
+            way = self._ways.get((row, message, node, receiver))
             self._is_personal |= way is not None
         if way is None:
             was_personal, self._is_personal = self._is_personal, False
             way = self._new_way(row, message, node, receiver)
-            self._ways[row, message, receiver if self._is_personal else ""] = way
+            self._ways[(row, message, node, receiver) if self._is_personal else key] = way
             self._is_personal |= was_personal
         return way
 

@@ -71,7 +71,7 @@ def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
         ("dynamic.yaml", "churn={initial_fraction: 0.05, leave_rate_per_host_per_min: 0, mean_away_s: 30}"),
     ],
 )
-def test_forecasts_include_broadcasts_and_members_that_come_later(
+def test_forecasts_include_later_broadcasts_and_members(
     file: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", 60)

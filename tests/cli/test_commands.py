@@ -165,7 +165,7 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(console.time, "perf_counter", lambda: clock[0])
-    with progress.progress(False, "dynamic") as update:
+    with progress.progress(False, "dynamic", rest=0.2) as update:
         assert update is not None
         for second in range(1, 41):
             clock[0] += 0.5
@@ -178,7 +178,7 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
             clock[0] += 10
             update(done_s, 30.0)
     assert capsys.readouterr().err == (
-        "0 of 30 s simulated, 0.000 s per second\n0 of 30 s simulated, 0.020 s per second, 1780 s left\n"
+        "0 of 30 s simulated, 0.000 s per second\n0 of 30 s simulated, 0.020 s per second, 1480 s left\n"
     )
     with progress.progress(True, "dynamic") as update:
         assert update is None

@@ -112,6 +112,7 @@ def planned_deliveries(scenario: Scenario) -> NDArray[np.float64]:
         members += is_member
         offered = offers(scenario.workload, scenario.interventions, scenario.seed, host, 0, end_ns)
         at_s = np.array(offered, np.int64) // SECOND
+        at_s = at_s[at_s < seconds]  # a time just before the end may be rounded up to it
         np.add.at(sent, at_s[is_member[at_s]], 1)
     return members * sent
 

@@ -281,10 +281,13 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _likely_end(self) -> float:
-        """Return when the run will end if it continues at this pace until all required deliveries have happened."""
-        delivered = sum(process.delivered for process in self.processes)
-        pace = max(1.0, self.scenario.deliveries_due / max(1, delivered))
-        return min(self.scenario.duration, self.kernel.now / SECOND * pace)
+        """Estimate when the run will end, from the deliveries so far. Crashed processes are assumed to have sent and
+        delivered nothing.
+        """
+        delivered, up = (sum(numbers) for numbers in zip(*((p.delivered, p.up) for p in self.processes), strict=True))
+        due = self.scenario.deliveries_due * (up / len(self.processes)) ** 2
+        now = self.kernel.now / SECOND
+        return float(min(self.scenario.duration, now * max(1.0, due / max(1, delivered))))
 
     def _own_clock(self) -> Sequence[str]:
         """End the programs. If a delivery is missing, return the programs that also use a clock of their own."""
