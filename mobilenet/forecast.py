@@ -1,9 +1,9 @@
 """Estimate how long a run will take to compute, and how much memory and disk space it needs, by playing its beginning.
 
 Model     The first events of the run are played, without writing files. The run is assumed to continue like the second
-          half of these events, except that each planned delivery adds at most EVENTS_PER_DELIVERY. If the run consists
-          mostly of joins and hosts are still joining at this point, the estimate of the scenario is used for the
-          remaining events. A run of processes is assumed to continue at the same pace until all required deliveries
+          half of these events, except that each planned delivery adds up to EVENTS_PER_DELIVERY events. If the run
+          consists mostly of joins and hosts are still joining at this point, the estimate of the scenario is used for
+          the remaining events. A run of processes is assumed to continue at the same pace until all required deliveries
           have happened.
 Units     Computing times on this machine are in seconds, and sizes in megabytes.
 Errors    PluginError if custom code fails while it is played.
@@ -125,8 +125,8 @@ def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tu
     before, then = (_between(planned, *span) for span in ((first.time_s, last.time_s), (last.time_s, len(planned))))
     lately = last.events - first.events
     rest = more * lately + min(EVENTS_PER_DELIVERY, lately / max(1.0, before)) * (then - more * before)
-    longer = 1 + max(0.0, rest) / max(1.0, lately)
-    events, rows = (b + (longer - 1) * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
+    more = max(0.0, rest) / max(1.0, lately)
+    events, rows = (b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
     return _Mark(0, events, rows), events / last.events
 
 

@@ -32,9 +32,6 @@ class Stretch(NamedTuple):
         return self.end_ns - self.begin_ns
 
 
-NOBODY = frozenset[str]()
-
-
 class Story:
     """Contiguous stretches in chronological order. Stories share their beginnings: a message takes one path to a
     station, and many from there. `before`: the story up to the first own stretch, if it is shared. `relays`: the hosts
@@ -43,7 +40,7 @@ class Story:
 
     def __init__(self, before: Story | None, own: list[Stretch]) -> None:
         self.before, self.own = before, own
-        self.relays: frozenset[str] = NOBODY if before is None else before.relays
+        self.relays: frozenset[str] = frozenset() if before is None else before.relays
         for _, _, _, leg, place, _, _, held_by in own:
             if leg == UPLINK and not held_by and place[0] == "h" and place not in self.relays:
                 self.relays |= {place}

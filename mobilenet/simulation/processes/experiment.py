@@ -284,7 +284,7 @@ class Experiment:
         """Estimate when the run will end, from the deliveries so far. Crashed processes are assumed to have sent and
         delivered nothing.
         """
-        delivered, up = (sum(numbers) for numbers in zip(*((p.delivered, p.up) for p in self.processes), strict=True))
+        delivered, up = sum(one.delivered for one in self.processes), sum(one.up for one in self.processes)
         due = self.scenario.deliveries_due * (up / len(self.processes)) ** 2
         now = self.kernel.now / SECOND
         return float(min(self.scenario.duration, now * max(1.0, due / max(1, delivered))))

@@ -29,8 +29,7 @@ def _apart(folder: Path) -> dict[str, object]:
 def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
-    path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path))
-    done = play(path)
+    done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
     measured = {
         int(number): float(ms)
         for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
@@ -39,9 +38,9 @@ def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     assert recorded.keys() == measured.keys()
     assert len(measured) >= 15
     # The machine can only add to a time that ping measures. When busy, it adds milliseconds to most packets, but some
-    # packets are still as fast as on a quiet machine.
+    # packets are still as fast as on a quiet machine. ping rounds to a tenth of a millisecond.
     added_ms = [measured[number] - recorded[number] for number in measured]
-    assert 0 <= min(added_ms) < 0.5
+    assert -0.05 <= min(added_ms) < 0.5
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:
