@@ -43,8 +43,8 @@ from mobilenet.world.track_mobility import Tracks
 AFTER_S = 20.0  # The effect of an intervention is measured for this time after it.
 MOST_AT_A_TIME = 4
 ENDING_S = 10.0  # A command that was asked to stop may take this long.
-# The niceness of jobs. The session has priority, especially while it rewinds, but jobs must also finish on a busy
-# machine.
+# Added to the niceness of jobs. The session has priority, especially while it rewinds, but jobs must also finish on a
+# busy machine.
 BEHIND = 5
 JUDGED = (0, 1, 4)  # exit codes of a command that completed its run
 
@@ -248,7 +248,7 @@ class Jobs:
                 stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, text=True, errors="replace",
                 process_group=0, env={**os.environ, "NO_COLOR": "1"},
             )  # fmt: skip
-        os.setpriority(os.PRIO_PGRP, process.pid, BEHIND)
+        os.setpriority(os.PRIO_PGRP, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + BEHIND)
         self._processes[job.number] = process
         if self._is_closing or job.is_cancelled:  # the job may have been cancelled before its process was registered
             process.terminate()

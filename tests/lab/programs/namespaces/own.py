@@ -77,6 +77,13 @@ def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s:
     return path
 
 
+def download_from(page: str) -> str:
+    """Return a shell command that prints a page. It repeats a refused request, because a server starts slowly on a
+    busy machine.
+    """
+    return f"sleep 0.5; until curl -s http://{page}; do sleep 0.2; done"
+
+
 def play(path: Path) -> Run:
     """Run a scenario in real time, and write the run to `run` next to it."""
     return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())

@@ -18,7 +18,7 @@ from mobilenet.viz.style import Look
 from mobilenet.api import Run
 from mobilenet.viz import style
 from tests.browser import Page, chromium, is_required
-from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, download_from, play, scenario, skip_without
 from tests.viz.overlap import legends_on_curves, overlapping
 
 pytestmark = USUAL
@@ -35,7 +35,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         scenario(
             folder,
             {
-                "h0": "sleep 0.4; curl -s http://s0/page | wc -c",
+                "h0": f"{download_from('s0/page')} | wc -c",
                 "h1": ["true"],
                 "s0": ["python3", "-m", "http.server", "80"],
             },
@@ -53,10 +53,10 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 def test_the_example_connection_survives_a_handoff_with_a_stall(done: Run) -> None:
     assert done.verdict == "valid", done.verdicts
-    (one,) = connections_in(done.path)
+    (one,) = (each for each in connections_in(done.path) if each.carried > 300_000)
     (near,) = one.near
     assert near.survived and near.before_s is not None and near.after_s is not None
-    assert near.handoff.node == "h0" and one.carried > 300_000 and one.sent_again_share > 0
+    assert near.handoff.node == "h0" and one.sent_again_share > 0
     assert one.longest_stall_s > 0.4 and any(
         stall.since_ns < 2e9 < stall.since_ns + stall.took_ns for stall in one.stalls
     )
@@ -81,7 +81,7 @@ def test_figures_of_real_software_have_no_overlaps(done: Run, tmp_path: Path, mo
 @pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
 def test_the_map_shows_the_stall_of_a_connection(done: Run, tmp_path: Path) -> None:
     draw(done.path, tmp_path / "map.html")
-    (one,) = connections_in(done.path)
+    (one,) = (each for each in connections_in(done.path) if each.carried > 300_000)
     stall = max(one.stalls, key=lambda each: each.took_ns)
     with Page() as page:
         page.open(tmp_path / "map.html")

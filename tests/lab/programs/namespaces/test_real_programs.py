@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.record.pcap import packets_in
-from tests.lab.programs.namespaces.own import USUAL, output_of, play, scenario, skip_without, standing
+from tests.lab.programs.namespaces.own import USUAL, download_from, output_of, play, scenario, skip_without, standing
 
 pytestmark = USUAL
 ANSWER = b"real software\n" * 2000
@@ -27,10 +27,10 @@ def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     commands = {
         "h0": "id -u; ping -c 5 -i 0.3 h1",
         "h1": ["sleep", "60"],
-        "h2": "sleep 0.5; curl -s http://s0/page | sha256sum",
+        "h2": f"{download_from('s0/page')} | sha256sum",
         "s0": ["python3", "-m", "http.server", "80"],
     }
-    done = play(scenario(tmp_path, commands, count=3, duration_s=3.0))
+    done = play(scenario(tmp_path, commands, count=3, duration_s=8.0))
     ping = output_of(done, "h0")
     assert ping.split()[0] != "0"
     assert "5 packets transmitted" in ping
