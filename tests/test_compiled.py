@@ -169,11 +169,13 @@ ACKING = (
 
 def over_acking() -> list[Digests]:
     """Return the digests of runs over a MAC with acknowledgements. The scenario "faults" also has crashes."""
-    return [
-        digests(record(shorten(name, wireless, "duration_s=16")))
-        for name in ("faults", "tcp_dynamic")
-        for wireless in ACKING
-    ]
+    runs = []
+    for name, changes in (("faults", ["faults.first_at_s=4"]), ("tcp_dynamic", [])):
+        for wireless in ACKING:
+            recording = record(shorten(name, wireless, "duration_s=8", "warmup_s=2", *changes))
+            assert ("crash" in recording.events.event) == (name == "faults")
+            runs.append(digests(recording))
+    return runs
 
 
 @pytest.mark.long

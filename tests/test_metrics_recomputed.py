@@ -42,10 +42,10 @@ RUNS = {
     "churn": ("churn.yaml", ["duration_s=50"]),
     "holes": ("holes.yaml", ["duration_s=40"]),
     "expiry": ("holes.yaml", ["duration_s=60", "protocol.expiry_s=4", "seed=3"]),
-    "streets": ("streets.yaml", ["duration_s=30"]),
+    "streets": ("streets.yaml", ["duration_s=22", "warmup_s=5"]),
     "tcp": ("tcp_dynamic.yaml", ["duration_s=30", "hosts.count=30",
     "faults={schedule: random, rate_per_host_per_min: 1, mean_duration_s: 2}"]),
-    "acking": ("paper/tcp_static.yaml", ["duration_s=25"]),
+    "acking": ("paper/tcp_static.yaml", ["duration_s=18"]),
     "sinr": ("dynamic.yaml", ["duration_s=25", "hosts.count=30", "hosts.attachment={hysteresis_db: 3}",
     "wireless={model: sinr, mode: g, broadcast_rate_mbps: 6, shadowing: {sigma_db: 6}, fading: {model: nakagami}}"]),
     "plug-in": ("own_protocol/gossip.yaml", ["duration_s=20"]),
@@ -424,6 +424,8 @@ def test_metrics_follow_their_documented_definitions(name: str, tmp_path: Path) 
     assert slow.keys() == run.metrics.keys()
     agree(slow, run.metrics)
     assert run.metrics["deliveries"]
+    if name == "streets":
+        assert run.metrics["handoffs"] and run.metrics["m_d_max"]
 
 
 @pytest.mark.parametrize("name", PROCESS_RUNS)

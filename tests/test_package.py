@@ -96,7 +96,7 @@ def test_an_installed_package_works_from_examples_to_pictures(installed: Path, e
     assert (empty / "it" / "map.html").stat().st_size > 100_000
     output_of(installed, empty, "export", "it", "--radio-pcap")
     assert "register_postdissector" in (empty / "it" / "mobilenet.lua").read_text()
-    output_of(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml")
+    output_of(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml", "--set", "duration_s=12")
     assert output_of(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 
 
@@ -107,8 +107,8 @@ def test_without_spark_everything_but_starting_a_study_works(installed: Path, em
     for command in ("map", "report", "verify"):
         output_of(installed, empty, command, "it")
     shutil.copytree(finished.store.path, empty / "study")
-    for command in ("compare", "report", "figures"):
-        output_of(installed, empty, command, "study")
+    for words in (("compare",), ("report",), ("figures", "--format", "svg")):
+        output_of(installed, empty, *words, "study")
     study = "e/scenarios/studies/loss.yaml"
     assert "runs" in output_of(installed, empty, "study", study, "--dry-run")
     asked = ("--vary", "wireless.loss", "--from", "0", "--to", "0.5", "--require", "delivery_delay_p95_s <= 1")

@@ -50,7 +50,7 @@ FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 CALLS = {
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
-    "figures": [f"figures {RUN}"],
+    "figures": [f"figures {RUN} --format svg"],
     "artefact": [f"artefact {OF_STUDY} -o studies.zip", "artefact check studies.zip --workers 1"],
     "shrink": [f"shrink {BUG} --allow-code --trials 2"],
     "swarm": ["swarm --count 2 --workers 2"],

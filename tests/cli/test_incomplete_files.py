@@ -91,7 +91,9 @@ def test_the_next_command_removes_figures_of_a_killed_artefact(
 
 
 @pytest.mark.parametrize("there", [{(0, 1), (0, 2)}, {(1, 1), (1, 2)}, {(0, 1)}, {(0, 1), (1, 1)}])
-def test_commands_read_the_runs_of_an_unfinished_study(there: set[tuple[int, int]], tmp_path: Path) -> None:
+def test_commands_read_the_runs_of_an_unfinished_study(
+    there: set[tuple[int, int]], unpainted: None, tmp_path: Path
+) -> None:
     keys = LOSS | {"compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}}
     study = Study.of(keys, tmp_path, "loss")
     store, targets = create(study, tmp_path / "loss"), [2, 2]

@@ -23,7 +23,7 @@ SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name 
 ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
 FEW_HOSTS, FEW_PROCESSES = 8, 8  # The commands do not depend on the number of nodes.
-LONGEST_S = 10  # Simulated seconds. Other tests cover the later parts of a scenario.
+LONGEST_S = 4  # Simulated seconds. Other tests cover the later parts of a scenario.
 DRAWN = 2  # One scenario in two is run. `--repetitions 2` runs all of them.
 
 
@@ -68,7 +68,7 @@ def test_printed_commands_for_a_scenario_run_as_printed(file: Path, tmp_path: Pa
     scenario = load_scenario(file)
     changes = with_few_hosts(scenario)
     if isinstance(scenario, Scenario) and scenario.duration_s > LONGEST_S and not scenario.interventions:
-        changes += ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 5):g}"]
+        changes += ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 2):g}"]
     if scenario.protocol.name in REAL_TIME:
         assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
         return

@@ -76,9 +76,9 @@ def test_markup_and_escape_sequences_are_printed_as_text(command: str, mine: Pat
 
 @pytest.mark.long
 def test_a_matplotlibrc_in_the_current_folder_changes_no_figure(mine: Path, tmp_path: Path) -> None:
-    assert in_a_process("figures", "it", "-o", "plain", place=tmp_path).returncode == 0
+    assert in_a_process("figures", "it", "-o", "plain", "--format", "png", place=tmp_path).returncode == 0
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nlines.linewidth: 9\nsavefig.dpi: 10\nfont.size: 30\n")
-    assert in_a_process("figures", "it", "-o", "other", place=tmp_path).returncode == 0
+    assert in_a_process("figures", "it", "-o", "other", "--format", "png", place=tmp_path).returncode == 0
     names = sorted(path.name for path in (tmp_path / "plain").iterdir())
     assert names and names == sorted(path.name for path in (tmp_path / "other").iterdir())
     for name in names:

@@ -23,7 +23,8 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
 
 def legends_on_curves(figure: Any) -> list[str]:
     """Return the first labels of legends that are drawn inside their axes, where they may cover curves."""
-    figure.canvas.draw()
+    if figure.stale:  # Usually, `overlapping` has just drawn the figure.
+        figure.canvas.draw()
     titles = []
     for axes in figure.axes:
         legend = axes.get_legend()

@@ -18,7 +18,7 @@ from tests.cli.command import mobilenet as command
 from tests.viz.hostile import STRINGS
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
-SHORT = ["duration_s=6"]
+SHORT = ["duration_s=3"]
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
 

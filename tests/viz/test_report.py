@@ -84,7 +84,7 @@ def test_the_report_works_in_a_browser_without_a_network(report: Path) -> None:
         assert sum(url.startswith("file:") for url in page.requests) == 1
 
 
-def test_a_violation_appears_at_the_top_of_the_report(run: Path, tmp_path: Path) -> None:
+def test_a_violation_appears_at_the_top_of_the_report(run: Path, unpainted: None, tmp_path: Path) -> None:
     broken = copy_run(run, tmp_path / "broken")
     with editing(broken / "verdict.json") as verdict:
         verdict["verdict"] = "violated"
@@ -106,7 +106,7 @@ def test_a_run_of_processes_can_be_drawn_as_a_report(tmp_path: Path) -> None:
     assert "<iframe" not in (tmp_path / "report.html").read_text()
 
 
-def test_the_report_of_a_study_states_its_runs_and_radio(finished: Result, tmp_path: Path) -> None:
+def test_the_report_of_a_study_states_its_runs_and_radio(finished: Result, unpainted: None, tmp_path: Path) -> None:
     study = finished.store.path
     draw(study, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
@@ -151,7 +151,9 @@ def test_new_folders_are_removed_if_drawing_fails(command: str, run: Path, tmp_p
 
 @pytest.mark.parametrize("value", [None, [1], "a"])
 @pytest.mark.parametrize("name", ["warmup_s", "duration_s", "simulated_s", "station_positions_m"])
-def test_the_report_rejects_a_manifest_with_wrong_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
+def test_the_report_rejects_a_manifest_with_wrong_types(
+    name: str, value: object, run: Path, unpainted: None, tmp_path: Path
+) -> None:
     copy = copy_run(run, tmp_path / "run")
     with editing(copy / "manifest.json") as manifest:
         manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value

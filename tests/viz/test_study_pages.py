@@ -120,7 +120,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
 
 @pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_reports_and_figures_reject_a_damaged_study(study: Path, damage: str, tmp_path: Path) -> None:
+def test_reports_and_figures_reject_a_damaged_study(study: Path, damage: str, unpainted: None, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
     spoil(study / name)
     for command in commands:
@@ -130,7 +130,7 @@ def test_reports_and_figures_reject_a_damaged_study(study: Path, damage: str, tm
 
 
 @pytest.mark.parametrize("name", ["summary", "runs", "distribution"])
-def test_a_missing_table_of_a_study_is_recreated(name: str, study: Path, tmp_path: Path) -> None:
+def test_a_missing_table_of_a_study_is_recreated(name: str, study: Path, unpainted: None, tmp_path: Path) -> None:
     before = (study / "tables" / f"{name}.csv").read_bytes()
     (study / "tables" / f"{name}.parquet").unlink()
     assert invoke("report", study, "-o", tmp_path / "out.html").exit_code in (0, 1, 4)
@@ -196,7 +196,7 @@ def test_figure_titles_are_optional(compared: Path, tmp_path: Path, looked_at: L
 
 
 @pytest.mark.long
-def test_compare_and_report_mention_probably_unstable_settings(study: Path, tmp_path: Path) -> None:
+def test_compare_and_report_mention_probably_unstable_settings(study: Path, unpainted: None, tmp_path: Path) -> None:
     _label(study, "probably unstable")
     compare_study(study)
     for command in ("compare", "report"):
@@ -269,7 +269,7 @@ def test_the_comparison_figure_fits_on_a_page(study: Path, tmp_path: Path, looke
     comparison.draw(study, tmp_path / "bare.svg", captions=False)
 
 
-def test_the_report_of_a_study_uses_words_for_metrics(compared: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_study_uses_words_for_metrics(compared: Path, unpainted: None, tmp_path: Path) -> None:
     draw(compared, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
     for finding in json.loads((compared / "comparison.json").read_text())["findings"]:
@@ -289,7 +289,7 @@ def test_the_report_of_a_study_is_accessible(compared: Path, tmp_path: Path) -> 
         assert page.complaints == []
 
 
-def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Path) -> None:
+def test_the_command_that_repeats_a_study_is_quoted(compared: Path, unpainted: None, tmp_path: Path) -> None:
     study = copy_run(compared, tmp_path / "x; touch PWN #", "runs")
     result = invoke("report", study, "-o", tmp_path / "out.html")
     assert result.exit_code == 0, result.output

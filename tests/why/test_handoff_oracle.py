@@ -17,12 +17,12 @@ from tests.why.oracle import Stretch, join
 
 SHORT = ["duration_s=25", "warmup_s=5", "record.causes=true"]
 RUNS: dict[str, tuple[str, ...]] = {  # scenario -> additional overrides
-    "dynamic.yaml": (),
+    "dynamic.yaml": ("duration_s=18",),
     "churn.yaml": (),
     "town.yaml": (),
     "faults.yaml": (),
     "tcp_dynamic.yaml": (),
-    "vcube/dynamic_on_vcube.yaml": (),
+    "vcube/dynamic_on_vcube.yaml": ("duration_s=18",),
     # A handoff ends and the next one begins before the next tick.
     "dynamic.yaml with short ticks": ("seed=4", "wireless.loss=0.1", "hosts.attachment.tick_ms=50"),
     # Timers send a segment while the previous one is in the queue or on the air.

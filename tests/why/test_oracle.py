@@ -19,8 +19,8 @@ from tests.why.oracle import join, stretches
 RUNS: dict[str, tuple[str, ...]] = {  # scenario -> overrides
     "first.yaml": (),
     "first.yaml with losses": ("wireless.loss=0.2",),
-    "dynamic.yaml": ("duration_s=8", "warmup_s=0"),
-    "tcp_dynamic.yaml": ("duration_s=5", "warmup_s=0"),
+    "dynamic.yaml": ("duration_s=6.5", "warmup_s=0"),
+    "tcp_dynamic.yaml": ("duration_s=4", "warmup_s=0"),
     "by_hand.yaml": (),
     "cut_and_off.yaml": (),
     "vcube/causal.yaml": (),

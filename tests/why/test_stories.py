@@ -28,6 +28,7 @@ from tests.lab.campaign.scenarios import NotDrawn, draw_scenario
 from tests.lab.programs.own import answering
 
 SHORT = ("duration_s=12", "warmup_s=0")
+SHORT_TCP = ("duration_s=8", "warmup_s=0")
 MOBILE = ("dynamic.yaml", "faults.yaml", "churn.yaml", "tcp_dynamic.yaml", "town.yaml", "vcube/dynamic_on_vcube.yaml")
 OTHERS = (
     "by_hand.yaml", "cut_and_off.yaml", "own_protocol/gossip.yaml", "programs/flood.yaml", "vcube/bundling.yaml",
@@ -46,7 +47,7 @@ def replay(path: Path, *changes: str) -> tuple[Stories, str]:
 
 @cache
 def stories_over_tcp() -> Stories:
-    return replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT)[0]
+    return replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT_TCP)[0]
 
 
 def parts(run_stories: Stories) -> Counter[str]:
@@ -115,7 +116,7 @@ def test_why_attributes_waits_to_nagle() -> None:
         if s.kind == kinds.NAGLE
     )
     assert set(reasons) <= {"nagle", "congestion_window", "receive_window", "messages_in_flight"}
-    without, _ = replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
+    without, _ = replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT_TCP, "protocol.tcp.nagle=false")
     assert reasons["nagle"] > 0
     assert not any(s.reason == "nagle" for one in without.record.deliveries for s in without.of(one.message, one.node))
 

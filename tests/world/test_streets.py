@@ -5,7 +5,7 @@ state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from math import atan2, hypot, log, pi
 from typing import Any
@@ -40,7 +40,16 @@ def model(**parameters: Any) -> Manhattan:
 
 
 def drive(area: shapely.Geometry, seed: int, host: int = 0, **parameters: Any) -> Iterator[Leg]:
-    return model(**parameters).walk(Ground(area))(Stream(seed, "mobility", f"h{host}"))
+    return walk(area, **parameters)(stream_of(seed, host))
+
+
+def walk(area: shapely.Geometry, **parameters: Any) -> Callable[[Stream], Iterator[Leg]]:
+    """Return the walk of all hosts in this area. It computes the streets only once."""
+    return model(**parameters).walk(Ground(area))
+
+
+def stream_of(seed: int, host: int = 0) -> Stream:
+    return Stream(seed, "mobility", f"h{host}")
 
 
 def headings(legs: list[Leg]) -> list[int]:
@@ -144,7 +153,8 @@ def test_hosts_make_a_u_turn_at_a_dead_end(seed: int) -> None:
 
 def steady(area: shapely.Geometry, hosts: int, **parameters: Any) -> list[float]:
     """Compare the start with a later time. Return the p-values for position, speed and direction."""
-    first, later = table([place(drive(area, 3, host, **parameters), (0, 900)) for host in range(hosts)])
+    legs_of = walk(area, **parameters)
+    first, later = table([place(legs_of(stream_of(3, host)), (0, 900)) for host in range(hosts)])
     return [float(ks_2samp(a, b).pvalue) for a, b in zip(first.T, later.T, strict=True)]
 
 
@@ -171,7 +181,8 @@ def test_the_steady_state_check_rejects_a_start_at_crossings(monkeypatch: pytest
 
 def test_traffic_is_equal_on_all_streets_and_denser_where_slow() -> None:
     hosts, area = 4000, PARK.ground()
-    states = table([place(drive(area, 2, host, block_m=(100, 100)), (300,)) for host in range(hosts)])[0]
+    legs_of = walk(area, block_m=(100, 100))
+    states = table([place(legs_of(stream_of(2, host)), (300,)) for host in range(hosts)])[0]
     streets = Streets(model(block_m=(100, 100)), Ground(area))
     northernmost = sum(row == 4 and heading in (EAST, WEST) for row, _, heading in streets.starts)
     up_to_it = sum(row == 3 and heading == NORTH for row, _, heading in streets.starts)
@@ -185,7 +196,8 @@ def test_traffic_is_equal_on_all_streets_and_denser_where_slow() -> None:
 def test_stops_take_the_expected_share_of_the_time() -> None:
     cross = AreaParameters(box_m=(0, 0, 1007, 1007)).ground()
     parameters = {"block_m": (100, 100), "speed_mps": 10, "stop_probability": 0.5, "stop_s": 10, "lane_width_m": 0}
-    states = table([place(drive(cross, 1, host, **parameters), (0,)) for host in range(4000)])[0]
+    legs_of = walk(cross, **parameters)
+    states = table([place(legs_of(stream_of(1, host)), (0,)) for host in range(4000)])[0]
     assert np.mean(states[:, 2] == 0) == pytest.approx(5 / 15, abs=0.03)
 
 

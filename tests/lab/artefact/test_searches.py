@@ -28,7 +28,7 @@ from .test_reproduction import comes_out, here
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 SEARCH = (
-    "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.4", "--resolution", "0.1", "--require",
+    "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.4", "--resolution", "0.2", "--require",
     "delivery_delay_mean_s <= 0.4", "--tolerance", "0.3", "--rare", "0.5", "--set", "duration_s=4", "--out", "loss",
 )  # fmt: skip
 SCREEN = (
@@ -142,8 +142,8 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
         ("loss", ("--to 0.4", "--to 0.5"), "its factors do not follow from the command in capacity.json"),
         ("loss", ("--vary wireless.loss", "--vary wireless.range_m"), "its factors do not follow from the command"),
         ("loss", ("duration_s=4", "duration_s=5"), "its set do not follow from the command in capacity.json"),
-        ("loss", ("--resolution 0.1", "--resolution 0.10"), "its command is not in normal form"),
-        ("loss", ("--resolution 0.1", "--resolution x"), "does not contain the command that made it"),
+        ("loss", ("--resolution 0.2", "--resolution 0.20"), "its command is not in normal form"),
+        ("loss", ("--resolution 0.2", "--resolution x"), "does not contain the command that made it"),
         ("loss", ("duration_s=4", "duration_s=4 --budget 0"), "--budget 0: expected at least 1"),
         ("loss", ("--to 0.4", "--to inf"), "--to inf: expected a number"),
         ("loss", ("--to 0.4", "--to 0"), "both are 0, so there is nothing to search"),
@@ -170,10 +170,10 @@ def test_a_search_with_an_unrelated_command_is_rejected(
 
 def test_altered_configurations_of_a_search_are_rejected(place: Path, tmp_path: Path) -> None:
     folder = copy(place, "loss", tmp_path)
-    scenario = folder / "configurations" / "c002" / "scenario.yaml"
+    scenario = folder / "configurations" / "c001" / "scenario.yaml"
     text = scenario.read_text()
     scenario.write_text(text.replace("loss: 0.2", "loss: 0.3"))
-    with pytest.raises(ScenarioError, match=r"c002/scenario.yaml: its wireless.loss does not follow from the command"):
+    with pytest.raises(ScenarioError, match=r"c001/scenario.yaml: its wireless.loss does not follow from the command"):
         plan_of(folder)
     scenario.write_text(text)
     runs = folder / "tables" / "runs.csv"
@@ -235,5 +235,6 @@ def test_searches_with_files_or_code_can_be_archived(tmp_path: Path) -> None:
     outcomes = comes_out(done := here(place, tmp_path / "x.zip"))
     assert done.returncode == 4 and outcomes["studies/queue"].startswith("not run"), done
     assert outcomes["studies/walk: answer"].startswith("bit-identical")
-    outcomes = comes_out(done := here(place, tmp_path / "x.zip", "--allow-code"))
+    pack(tmp_path, "queue", archive="queue.zip")
+    outcomes = comes_out(done := here(place, tmp_path / "queue.zip", "--allow-code"))
     assert done.returncode == 0 and outcomes["studies/queue: answer"].startswith("bit-identical"), done

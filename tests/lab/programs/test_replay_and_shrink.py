@@ -123,9 +123,10 @@ def test_ddmin_finds_the_minimal_failing_subset(culprits: set[int]) -> None:
 @pytest.mark.long
 def test_shrink_minimizes_a_violation_in_a_program(tmp_path: Path) -> None:
     bug = {"protocol.command": ["python3", "flood.py", "--bug"], "record.positions_interval_s": None}
+    bug |= {"duration_s": 10, "hosts.count": 4, "wireless.loss": 0.2}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
-    assert done.verdicts["fifo_order"].answer == "violated"
-    status, output = command("shrink", done.path, "--allow-code", "--trials", 60)
+    assert done.verdicts["fifo_order"].answer == "violated" and (done.events["event"] == "broadcast").sum() > 12
+    status, output = command("shrink", done.path, "--allow-code", "--trials", 24)
     assert status == 0 and "fifo_order is still violated with" in output
     small = Run(tmp_path / "run-small")
     assert small.verdicts["fifo_order"].answer == "violated"

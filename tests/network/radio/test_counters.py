@@ -104,9 +104,9 @@ def draw(seed: int) -> Scenario:
     elif s.random() < 0.3:
         wireless |= {"groupcast": "unsolicited_retry", "group_retries": 1 + s.below(2)}
     hosts = s.one_of(2, 5, 8)
-    outages = [{"host": "h0", "at_s": 4, "duration_s": s.one_of(0.01, 2)}] if s.random() < 0.4 else []
+    outages = [{"host": "h0", "at_s": 2, "duration_s": s.one_of(0.01, 2)}] if s.random() < 0.4 else []
     values = {
-        "seed": seed, "duration_s": 10, "drain_s": 60, "warmup_s": s.one_of(0, 1.25),
+        "seed": seed, "duration_s": 6, "drain_s": 60, "warmup_s": s.one_of(0, 1.25),
         "stations": {"layout": {"shape": "points", "points_m": [[0, 0], [130, 0]]}},
         "wireless": wireless,
         "hosts": {"count": hosts, "mobility": {

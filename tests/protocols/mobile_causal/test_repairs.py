@@ -26,7 +26,10 @@ from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
 # The first seed that catches each of these mutants.
-SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}
+SHOWN_BY = {
+    "have_of_another_session": 140, "missed_kept": 9, "reports_what_others_report": 49, "reports_without_bound": 9,
+    "retries_without_back_off": 9, "silent_hosts_lack": 16,
+}  # fmt: skip
 
 
 @cache

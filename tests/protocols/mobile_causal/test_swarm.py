@@ -22,7 +22,10 @@ from .mutants import MUTANTS, hunt
 
 LATE = "no_inst"  # The swarm catches this mutant only after 1,474 schedules. Exhaustive search needs a few seconds.
 # The first seed that catches each of these mutants.
-SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}
+SHOWN_BY = {
+    "ack_fresh_only": 6, "ack_without_context": 8, "join_nobarrier": 18, "lc_ignored": 114, "no_freeze": 24,
+    "none_late": 60, "rel_reinit": 58, "same_session_again": 10,
+}  # fmt: skip
 
 
 @settings(max_examples=150)

@@ -14,11 +14,12 @@ from tests.conftest import SCENARIOS
 
 KINDS = ("vcube_best_effort", "vcube_reliable", "vcube_causal")
 DYNAMIC = SCENARIOS / "dynamic.yaml"
+SHORT = ("duration_s=12", "warmup_s=3")
 CHAIN = "[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]]"
 
 
 def play(place: Path, name: str, *overrides: str) -> api.Run:
-    done = api.run(SCENARIOS / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides])
+    done = api.run(SCENARIOS / f"{name}.yaml", out=place / "run", overrides=[*SHORT, *overrides])
     assert done.verdict == "valid" and done.manifest["quiescent"], done.verdicts
     return done
 
@@ -26,7 +27,9 @@ def play(place: Path, name: str, *overrides: str) -> api.Run:
 @pytest.mark.parametrize("name", ["dynamic", "faults"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path: Path) -> None:
-    done = play(tmp_path, name, f"stations.backbone.kind={kind}")
+    crash = ["faults.first_at_s=5"] if name == "faults" else []
+    done = play(tmp_path, name, f"stations.backbone.kind={kind}", *crash)
+    assert bool(done.metrics["crashes"]) == bool(crash)
     wired, kinds = done.counters["wired"], done.counters["by_message_type"]["wired"]
     assert wired["sent"] == wired["delivered"] == sum(of["count"] for of in kinds.values()) > 1000
     assert wired["bytes"] == sum(of["bytes"] + 40 * of["count"] for of in kinds.values())
@@ -40,9 +43,7 @@ def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path:
     [(KINDS[0], "shape=star"), (KINDS[1], f"edges={CHAIN}"), (KINDS[2], f"edges={CHAIN[:-1]}, [6, 0]]")],
 )
 def test_messages_are_routed_along_the_configured_edges(kind: str, way: str, tmp_path: Path) -> None:
-    mesh = api.run(
-        DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"]
-    )
+    mesh = api.run(DYNAMIC, out=tmp_path / "mesh", overrides=[*SHORT, f"stations.backbone.kind={kind}"])
     done = play(tmp_path, "dynamic", f"stations.backbone.kind={kind}", f"stations.backbone.{way}")
     assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
 

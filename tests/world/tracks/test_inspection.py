@@ -58,7 +58,7 @@ def test_track_inspection_predicts_the_handoffs_of_a_run(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_track_inspection_predicts_the_handoffs_of_a_sinr_run(tmp_path: Path) -> None:
+def test_track_inspection_predicts_the_handoffs_of_a_sinr_run(unpainted: None, tmp_path: Path) -> None:
     text = (ROOT / "scenarios/town.yaml").read_text()
     (tmp_path / "town.yaml").write_text(text.replace("../data", str(DATA)).replace("start_s: 40", "start_s: 0"))
     file = tmp_path / "town.yaml"
@@ -107,7 +107,7 @@ def test_inspect_tracks_rejects_options_that_the_scenario_sets(
     assert one_line(done, 2).startswith(complaint)
 
 
-def test_the_radio_of_a_scenario_gives_the_same_inspection(tmp_path: Path) -> None:
+def test_the_radio_of_a_scenario_gives_the_same_inspection(unpainted: None, tmp_path: Path) -> None:
     tracks, sites = DATA / "formats/town_lonlat.csv.gz", DATA / "formats/sites_lonlat.csv"
     rows = []
     for how in (("--stations", sites), ("--radio-of", ROOT / "scenarios/own_tracks.yaml")):
@@ -144,7 +144,7 @@ def test_inspect_tracks_writes_a_scenario_that_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["walk.tcl", "walk.gpx", "walk.fcd.xml"])
-def test_inspect_tracks_without_sites_lays_cells_over_the_tracks(name: str, tmp_path: Path) -> None:
+def test_inspect_tracks_without_sites_lays_cells_over_the_tracks(name: str, unpainted: None, tmp_path: Path) -> None:
     done = mobilenet(
         "inspect-tracks",
         DATA / "formats" / name,

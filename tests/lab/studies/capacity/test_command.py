@@ -26,7 +26,7 @@ from tests.lab.studies.directories import MODELS, copy_queue, kill, manifests
 pytestmark = pytest.mark.spark
 
 BARE = (
-    "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.8", "--set", "duration_s=8",
+    "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.4", "--set", "duration_s=8",
     "--rare", "0.5",
 )  # fmt: skip
 PRECISE = (*BARE, "--resolution", "0.1", "--require", "delivery_delay_mean_s <= 0.4")
@@ -63,7 +63,7 @@ def out(place: Path) -> Path:
 
 def test_capacity_prints_its_question_and_answer(place: Path, out: Path) -> None:
     first, *lines, end = (place / "printed.txt").read_text().splitlines()
-    assert first == f"wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs and 10 min; {OUT}"
+    assert first == f"wireless.loss from 0 to 0.4 in 4 steps, at most 12,000 runs and 10 min; {OUT}"
     document = document_in(out)
     assert document["verdict"] == "largest" and document["fails_at"] == pytest.approx(document["holds_at"] + 0.1)
     value = f"{document['value']:g}"
@@ -89,7 +89,7 @@ def test_capacity_writes_its_table_document_and_figure(out: Path) -> None:
 
 
 def test_all_values_in_a_capacity_search_start_from_equal_worlds(out: Path) -> None:
-    a, b = (pd.read_parquet(out / "runs" / f"c00{number}-r0003" / "positions.parquet") for number in (0, 8))
+    a, b = (pd.read_parquet(out / "runs" / f"c00{number}-r0003" / "positions.parquet") for number in (0, 4))
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b)]
     assert first[0].equals(first[1])
 
@@ -103,7 +103,7 @@ def test_other_commands_accept_a_capacity_search_as_a_study(command: str, place:
 def test_repeating_capacity_starts_no_runs_and_prints_json(place: Path, out: Path) -> None:
     before = manifests(out)
     done, kept = ask(place, "--json"), document_in(out)
-    search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
+    search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.4"
     command = kept.pop(KEY)["command"]
     assert command.startswith(search) and "--rare 0.5" in command and kept["rare"] == 0.5
     assert json.loads(done.stdout) == kept
@@ -153,7 +153,7 @@ def test_capacity_reports_that_there_is_no_threshold(requirement: str, answer: s
 
 def test_capacity_from_python_accepts_integer_keys(place: Path) -> None:
     result = package.capacity(
-        FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, rare=0.5,
+        FIRST, "hosts.count", 2, 14, "broadcasts <= 20", tolerance=0.1, resolution=4, rare=0.5,
         overrides={"duration_s": 5}, out=place / "hosts", workers=2,
     )  # fmt: skip
     assert (
@@ -161,7 +161,7 @@ def test_capacity_from_python_accepts_integer_keys(place: Path) -> None:
         and isinstance(result.value, int)
         and result.interval == (result.value, result.value + 4)
     )
-    assert set(result.points["hosts.count"]) <= set(range(2, 27, 4)) and result.runs == len(result.study.runs)
+    assert set(result.points["hosts.count"]) <= set(range(2, 15, 4)) and result.runs == len(result.study.runs)
     assert read_provenance(result.path / "capacity.svg") == read_provenance(result.path / "capacity.json") is not None
     assert f"the largest hosts.count is {result.value}: " in result.sentences()[0]
     assert result.plot().axes[0].get_ylabel() and "the largest hosts.count" in result._repr_html_()

@@ -31,7 +31,9 @@ pytestmark = pytest.mark.spark
 
 STUDY = f"""
 scenario: {SCENARIOS}/faults.yaml
-set: {{duration_s: 20, record.causes: true, record.messages: true, record.frames: true}}
+set:
+  {{duration_s: 11, hosts.count: 20, faults.first_at_s: 2, record.causes: true, record.messages: true,
+   record.frames: true}}
 factors:
   protocol.name: [mobile_causal]
   wireless.loss: [0, 0.2]
