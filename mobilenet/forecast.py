@@ -69,6 +69,7 @@ class _Mark(NamedTuple):
     time_s: float
     events: float
     rows: float
+    cpu_s: float
 
 
 def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None:
@@ -82,12 +83,13 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
         parts = builder(with_declared(scenario, allow_code), allow_code, None, None, None)()
     calendar, recording = parts.kernel.calendar, parts.recording
     calendar.max_events = MOST_EVENTS
-    built_s, marks = time.process_time(), [_Mark(0, 0, 0)]
+    built_s, marks = time.process_time(), [_Mark(0, 0, 0, 0)]
 
     def mark(*_: float) -> None:
-        if time.process_time() > built_s + ENOUGH_S:
+        cpu_s = time.process_time() - built_s
+        if cpu_s > ENOUGH_S:
             calendar.max_events = calendar.handled
-        marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))
+        marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows, cpu_s))
 
     try:
         with attributing_errors(scenario):
@@ -97,28 +99,23 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
         if calendar.handled <= calendar.max_events:
             raise
         is_whole = False
-    marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))
-    cpu_s = time.process_time() - built_s
-    end = marks[-1]
-    if not is_whole:
-        end, longer = _rest(scenario, marks, recording)
-        cpu_s *= longer
-    return Forecast(end.events, built_s - began_s + cpu_s + end.rows * S_PER_ROW, end.rows)
+    mark()
+    end = marks[-1] if is_whole else _end(scenario, marks, recording)
+    return Forecast(end.events, built_s - began_s + end.cpu_s + end.rows * S_PER_ROW, end.rows)
 
 
-def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
-    """Return the estimated totals at the end of the run. Also return by which factor the whole run takes longer than
-    its beginning.
-    """
+def _end(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> _Mark:
+    """Return the estimated totals at the end of the run."""
     last, steady_s = marks[-1], scenario.steady_from_s
     if steady_s is None:
         delivered = len(recording.tables()["events"].column("event").rows("deliver"))
         longer = max(1.0, scenario.deliveries_due / max(1, delivered))
-        return _Mark(0, last.events * longer, last.rows * longer), longer
+        return _Mark(0, *(longer * total for total in last[1:]))
     total, of_joins = scenario.estimated_events(), scenario.events_of_joins
     others = total - of_joins
     if last.time_s < 2 * steady_s and of_joins > others:
-        return _Mark(0, total, ROWS_PER_EVENT * others), (of_joins + OTHERS_TAKE * others) / last.events
+        cpu_s = last.cpu_s * (of_joins + OTHERS_TAKE * others) / last.events
+        return _Mark(0, total, ROWS_PER_EVENT * others, cpu_s)
     first = next(mark for mark in reversed(marks) if mark.time_s <= last.time_s / 2)
     more = max(0.0, scenario.duration_s - last.time_s) / max(LEAST_S, last.time_s - first.time_s)
     planned = planned_deliveries(cast(Scenario, scenario))
@@ -126,8 +123,7 @@ def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tu
     lately = last.events - first.events
     rest = more * lately + min(EVENTS_PER_DELIVERY, lately / max(1.0, before)) * (then - more * before)
     more = max(0.0, rest) / max(1.0, lately)
-    events, rows = (b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
-    return _Mark(0, events, rows), events / last.events
+    return _Mark(0, *(b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True)))
 
 
 def _between(per_s: NDArray[np.float64], begin_s: float, end_s: float) -> float:

@@ -370,7 +370,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of painting a figure, write a digest of its size, texts, curves and scales. Painting takes most of the
     time. The digest leaves out the command, which figures name as their origin, and other differences, so an option
     can only seem to have less effect.

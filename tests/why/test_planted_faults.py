@@ -65,20 +65,20 @@ class Drawn:
 
 
 @cache
-def drawn(name: str) -> Drawn:
+def draws_of(name: str) -> Drawn:
     return Drawn(name)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_why_identifies_an_injected_fault(name: str) -> None:
-    (one,) = drawn(name).first(1)
+    (one,) = draws_of(name).first(1)
     assert one.names(FAULTS[name].kinds), describe(one)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
 def test_why_identifies_an_injected_fault_in_most_cases(name: str) -> None:
-    cases = drawn(name).first(DRAWS)
+    cases = draws_of(name).first(DRAWS)
     wrong = [describe(one) for one in cases if not one.names(FAULTS[name].kinds)]
     assert len(cases) == DRAWS and len(wrong) <= (1 - NEEDED) * DRAWS, wrong
 
