@@ -1,7 +1,7 @@
 """Estimate how long a run will take to compute, and how much memory and disk space it needs, by playing its beginning.
 
-Model     The first events of the run are played, without writing files. The run is assumed to continue like the second
-          half of these events, except that each planned delivery adds up to EVENTS_PER_DELIVERY events. If the run
+Model     The beginning of the run is played, without writing files. The run is assumed to continue like the second half
+          of this beginning, except that each planned delivery adds up to EVENTS_PER_DELIVERY events. If the run
           consists mostly of joins and hosts are still joining at this point, the estimate of the scenario is used for
           the remaining events. A run of processes is assumed to continue at the same pace until all required deliveries
           have happened.

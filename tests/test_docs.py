@@ -1,8 +1,8 @@
 """Tests that documented commands run, that the files named in documents exist, and that tables match the code.
 
 Model     The tests run the commands of the pages that a reader follows (README, tutorial, guide) in order, in one
-          folder, as a reader would. A command that appears on several pages runs once. FEWER and IN_FILES make studies,
-          searches and swarms smaller; `make test-docs` runs them as they are printed.
+          folder, as a reader would. A command that appears on several pages runs once. FEWER and IN_FILES make runs,
+          studies, searches and swarms smaller; `make test-docs` runs them as they are printed.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class Reader:
             if command not in self._done:
                 self._done.add(command)
                 # The runs of the other pages do not need processes of their own.
-                own = ["run"] if name == "README.md" else []
-                done = run(replace_all(command, FEWER), self.folder, *own)
+                in_processes = ["run"] if name == "README.md" else []
+                done = run(replace_all(command, FEWER), self.folder, *in_processes)
                 assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
                 assert "Next: " in done.stdout.splitlines()[-1], command
 
@@ -151,7 +151,7 @@ def test_commands_of_the_tour_run_as_documented(reader: Reader) -> None:
 @pytest.mark.parametrize("name", PLAYED[1:])
 @pytest.mark.usefixtures("unpainted")
 def test_commands_of_the_tutorial_and_the_guide_run(name: str, reader: Reader) -> None:
-    """The commands of README.md also paint their figures."""
+    """The fixture has already followed README.md and painted its figures. Other figures are not painted."""
     reader.follow(name)
 
 

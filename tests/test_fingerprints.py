@@ -84,7 +84,7 @@ def test_a_scenario_matches_its_pinned_fingerprint(name: str) -> None:
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_fingerprints_do_not_depend_on_hash_seed_or_directory(hash_seed: str, tmp_path: Path) -> None:
-    """All other tests use the hash seed of this process, which is random."""
+    """The other tests of fingerprints use the hash seed of this process, which is usually random."""
     names = ["churn", "first", "holes", "streets", "paper/tcp_static"]
     place = tmp_path / "ein Ort, wo ✈ nichts ist"
     place.mkdir()

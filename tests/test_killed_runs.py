@@ -167,7 +167,7 @@ def test_records_of_two_killed_runs_with_one_name_are_preserved(batches: Path, t
 @pytest.mark.long
 def test_a_run_killed_at_any_moment_leaves_a_readable_record(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml")]
-    words += ["--set", "duration_s=80", "--out"]
+    words += ["--set", "duration_s=100", "--out"]
     whole = tmp_path / "whole"
     started = time.monotonic()
     subprocess.run([*words, str(whole)], check=True, capture_output=True, cwd=tmp_path)

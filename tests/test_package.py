@@ -107,7 +107,7 @@ def test_without_spark_everything_but_starting_a_study_works(installed: Path, em
     for command in ("map", "report", "verify"):
         output_of(installed, empty, command, "it")
     shutil.copytree(finished.store.path, empty / "study")
-    for words in (("compare",), ("report",), ("figures", "--format", "svg")):
+    for words in (("compare",), ("report",), ("figures", "--format", "png")):
         output_of(installed, empty, *words, "study")
     study = "e/scenarios/studies/loss.yaml"
     assert "runs" in output_of(installed, empty, "study", study, "--dry-run")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import accumulate, chain, repeat
+from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,6 +82,22 @@ def test_forecasts_include_later_broadcasts_and_members(
     whole = forecast(scenario)
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 10)
     assert whole.events / 2 < forecast(scenario).events < 2 * whole.events
+
+
+def test_forecasts_extend_the_time_of_the_later_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this test, a simulated second takes 0.01 s of CPU time at the beginning, and 1 s later."""
+
+    def foresee() -> Forecast:
+        clock = accumulate(chain(repeat(0.01, 12), repeat(1.0)))
+        monkeypatch.setattr("mobilenet.forecast.time", SimpleNamespace(process_time=clock.__next__))
+        foreseen = forecast(load_scenario(SCENARIOS / "dynamic.yaml", ["duration_s=60", "hosts.count=20"]))
+        assert foreseen is not None
+        return foreseen
+
+    monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", inf)
+    whole = foresee()
+    monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 4)
+    assert whole.cpu_s / 2 < foresee().cpu_s < 2 * whole.cpu_s
 
 
 def test_check_reports_each_resource_that_a_run_would_exhaust(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_each_fault_is_classified_by_kind_or_as_harmless() -> None:
     assert {kind for fault in FAULTS.values() for kind in fault.kinds} <= kinds.KINDS.keys() - {kinds.UNEXPLAINED}
 
 
-class Drawn:
-    """Holds the draws of a fault that the tests have used so far, so that no draw is simulated twice."""
+class KnownDraws:
+    """Holds the draws of a fault that the tests in this process have used so far, so that none is simulated twice."""
 
     def __init__(self, name: str) -> None:
         self._more = rotated_draws(name)
@@ -65,8 +65,8 @@ class Drawn:
 
 
 @cache
-def draws_of(name: str) -> Drawn:
-    return Drawn(name)
+def draws_of(name: str) -> KnownDraws:
+    return KnownDraws(name)
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -44,7 +44,7 @@ def drive(area: shapely.Geometry, seed: int, host: int = 0, **parameters: Any) -
 
 
 def walk(area: shapely.Geometry, **parameters: Any) -> Callable[[Stream], Iterator[Leg]]:
-    """Return the walk of all hosts in this area. It computes the streets only once."""
+    """Return the walk that all hosts in this area share, so that its streets are computed only once."""
     return model(**parameters).walk(Ground(area))
 
 

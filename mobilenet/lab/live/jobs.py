@@ -43,8 +43,8 @@ from mobilenet.world.track_mobility import Tracks
 AFTER_S = 20.0  # The effect of an intervention is measured for this time after it.
 MOST_AT_A_TIME = 4
 ENDING_S = 10.0  # A command that was asked to stop may take this long.
-# Added to the niceness of jobs. The session has priority, especially while it rewinds, but jobs must also finish on a
-# busy machine.
+# The niceness of a job is higher than that of the session by this number. The session has priority, especially while
+# it rewinds, but jobs must also finish on a busy machine.
 BEHIND = 5
 JUDGED = (0, 1, 4)  # exit codes of a command that completed its run
 

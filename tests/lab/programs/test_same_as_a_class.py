@@ -13,7 +13,10 @@ from tests.lab.programs.languages import COMMANDS, those_here
 ROOT = Path(__file__).parents[3]
 WORLDS = {
     "first": ("first.yaml", {}),
-    "dynamic": ("dynamic.yaml", {"duration_s": 4, "warmup_s": 0, "drain_s": 3, "hosts.count": 20}),
+    "dynamic": (
+        "dynamic.yaml",
+        {"duration_s": 4, "warmup_s": 0, "drain_s": 3, "hosts.count": 20, "hosts.mobility.speed_mps": 5},
+    ),
     "crashes": (
         "first.yaml",
         {

@@ -77,11 +77,11 @@ def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s:
     return path
 
 
-def download_from(page: str) -> str:
-    """Return a shell command that prints a page. It repeats a refused request, because a server starts slowly on a
-    busy machine.
+def until_success(request: str) -> str:
+    """Return a shell command that repeats a request until it succeeds, because servers start slowly on a busy machine.
+    Usually, the first request succeeds after half a second.
     """
-    return f"sleep 0.5; until curl -s http://{page}; do sleep 0.2; done"
+    return f"sleep 0.5; until {request}; do sleep 0.2; done"
 
 
 def play(path: Path) -> Run:

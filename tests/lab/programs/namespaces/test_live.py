@@ -23,7 +23,7 @@ from mobilenet.record.reader import read_events
 from tests.browser import Page, chromium, is_required
 from tests.lab.live.conftest import Server
 from tests.lab.live.test_window import APP, LIVE, Window
-from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without, until_success
 
 pytestmark = USUAL
 PAGE = b"real software\n" * 9000
@@ -94,18 +94,16 @@ def test_the_live_page_shows_packets_and_connections(tmp_path: Path) -> None:
 def test_a_device_tracks_the_same_connections_as_the_capture(tmp_path: Path) -> None:
     skip_without("curl", "ping")
     (tmp_path / "page").write_bytes(PAGE)
-    done = play(
-        scenario(
-            tmp_path, {**COMMANDS, "h0": "curl -s http://s0/page", "h1": "ping -c 4 -i 0.3 h0"}, wireless={"loss": 0.3}
-        )
-    )
+    commands = {**COMMANDS, "h0": until_success("curl -s http://s0/page"), "h1": "ping -c 4 -i 0.3 h0"}
+    done = play(scenario(tmp_path, commands, duration_s=8.0, wireless={"loss": 0.3}))
     captures = read_captures(done.path)
     assert captures is not None and done.verdict == "valid"
     device = Device("s0", captures["s0"][0].packet[16:20])
     for one in captures["s0"]:
         device.add(one.packet, one.at_ns)
-    (flow,) = (flow for flow in device.flows.values() if flow.key.protocol == 6)
-    (connection,) = connections_of(packets_of(read_events(done.path), captures))
+    # The server may have refused earlier connections.
+    flow = next(flow for flow in device.flows.values() if flow.key.protocol == 6 and flow.bytes[0])
+    connection = next(each for each in connections_of(packets_of(read_events(done.path), captures)) if each.opened)
     (sending,) = (one for one in connection.sendings if one.node == "s0")
     assert flow.sending is not None and flow.key.port == 80
     assert flow.sending.sent_bytes == sending.sent_bytes and flow.sending.round_trips == sending.round_trips

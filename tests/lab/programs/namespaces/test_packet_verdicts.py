@@ -14,7 +14,7 @@ import pytest
 from mobilenet.api import Run
 from mobilenet.record.pcap import FILE_HEADER, RECORD, CapturedPacket, packets_in
 from mobilenet.verify import verify_run
-from tests.lab.programs.namespaces.own import download_from, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import output_of, play, scenario, skip_without, until_success
 from tests.tools import sign
 
 
@@ -23,8 +23,13 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
     skip_without("curl")
     folder = tmp_path_factory.mktemp("download")
     (folder / "file").write_bytes(bytes(range(256)) * 100)
-    commands = {"h0": ["python3", "-m", "http.server", "80"], "h1": f"{download_from('h0/file')} | wc -c"}
-    return play(scenario(folder, commands, duration_s=8.0))
+    commands = {
+        "h0": ["python3", "-m", "http.server", "80"],
+        "h1": f"{until_success('curl -s http://h0/file')} | wc -c",
+    }
+    done = play(scenario(folder, commands, duration_s=8.0))
+    assert output_of(done, "h1").strip() == "25600"
+    return done
 
 
 def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPacket]], list[CapturedPacket]]) -> str:

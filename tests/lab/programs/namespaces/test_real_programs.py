@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.record.pcap import packets_in
-from tests.lab.programs.namespaces.own import USUAL, download_from, output_of, play, scenario, skip_without, standing
+from tests.lab.programs.namespaces.own import USUAL, output_of, play, scenario, skip_without, standing, until_success
 
 pytestmark = USUAL
 ANSWER = b"real software\n" * 2000
@@ -27,7 +27,7 @@ def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     commands = {
         "h0": "id -u; ping -c 5 -i 0.3 h1",
         "h1": ["sleep", "60"],
-        "h2": f"{download_from('s0/page')} | sha256sum",
+        "h2": f"{until_success('curl -s http://s0/page')} | sha256sum",
         "s0": ["python3", "-m", "http.server", "80"],
     }
     done = play(scenario(tmp_path, commands, count=3, duration_s=8.0))
@@ -47,10 +47,10 @@ def test_common_debian_servers_run_unmodified(tmp_path: Path) -> None:
     dns = "--no-resolv --no-hosts --conf-file=/dev/null --pid-file= --address=/host.example/192.0.2.7"
     commands = {
         "s0": ["mosquitto", "-c", "broker.conf"],
-        "h0": ["mosquitto_sub", "-h", "s0", "-t", "news", "-q", "1", "-C", "3"],
+        "h0": until_success("mosquitto_sub -h s0 -t news -q 1 -C 3"),
         "h1": "sleep 3; for n in 1 2 3; do mosquitto_pub -h s0 -t news -q 1 -m item$n; done",
         "h2": ["redis-server", "--save", "", "--protected-mode", "no"],
-        "h3": "sleep 1; redis-cli -h h2 set key value; redis-cli -h h2 get key",
+        "h3": f"{until_success('redis-cli -h h2 set key value')}; redis-cli -h h2 get key",
         "h4": f"PATH=$PATH:/usr/sbin exec dnsmasq -k {dns}",
         "h5": "sleep 1; dig +short +tries=3 +time=1 @h4 host.example",
         "h6": ["iperf3", "-s"],

@@ -26,7 +26,7 @@ def say(text): print(text, flush=True)
 """
 
 
-def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Path:
+def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
     """Write a scenario with two cells and hosts that do not move. Each host runs PROGRAM followed by `code`. If `code`
     is None, the scenario does not start programs.
     """
@@ -53,7 +53,7 @@ def serve(path: Path, out: str = "run", limit_ms: float | None = None, **how: An
     return play(path, out, real_time=RealTime(limit_ms), **how)
 
 
-def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Run:
+def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 2.0, **more: Any) -> Run:
     """Run programs that send datagrams to each other."""
     return serve(scenario(folder, code, hosts, duration_s, **more))
 

@@ -546,7 +546,7 @@ def test_course_programs_can_number_processes_from_1(tmp_path: Path) -> None:
     }
     protocol = {"promises": "fifo", "logs": "{me}.output", "lines": lines}
     command = [sys.executable, "process.py", *words]
-    done = serve(scenario(tmp_path, None, 3, protocol=protocol | {"command": command}))
+    done = serve(scenario(tmp_path, None, 3, 4.0, protocol=protocol | {"command": command}))
     assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
     assert (done.events.event == "deliver").sum() == 9
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
