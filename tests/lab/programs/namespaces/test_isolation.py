@@ -159,8 +159,8 @@ def test_shared_memory_of_a_program_is_counted_once(tmp_path: Path) -> None:
 
 def test_excessive_program_output_is_truncated(tmp_path: Path) -> None:
     skip_without("ping")
-    commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
-    done = play(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
+    commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 12 -i 0.3 h0; true"}
+    done = play(scenario(tmp_path, commands, duration_s=5.0, protocol={"limits": {"output_mb": 1}}))
     assert (done.path / "h0.stdout.txt").stat().st_size == 1 << 20
     assert done.manifest["real_time"]["outputs_cut"] == ["h0"]
     assert output_of(done, "h1").count("bytes from h0") >= 2
