@@ -122,8 +122,8 @@ def _end(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> _Ma
     before, then = (_between(planned, *span) for span in ((first.time_s, last.time_s), (last.time_s, len(planned))))
     lately = last.events - first.events
     rest = more * lately + min(EVENTS_PER_DELIVERY, lately / max(1.0, before)) * (then - more * before)
-    more = max(0.0, rest) / max(1.0, lately)
-    return _Mark(0, *(b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True)))
+    longer = max(0.0, rest) / max(1.0, lately)
+    return _Mark(0, *(b + longer * (b - a) for a, b in zip(first[1:], last[1:], strict=True)))
 
 
 def _between(per_s: NDArray[np.float64], begin_s: float, end_s: float) -> float:

@@ -7,8 +7,6 @@ The command `python -m tests.why.random_faults 20` draws each fault in every set
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +19,7 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
 from mobilenet.world.faults import Faults
 from mobilenet.world.interventions import AnyIntervention
-from tests.why.random_faults import DRAWS, FAULTS, HARMLESS, NEEDED, Draw, describe, rotated_draws
+from tests.why.random_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, rotated_draws
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}
@@ -52,33 +50,16 @@ def test_each_fault_is_classified_by_kind_or_as_harmless() -> None:
     assert {kind for fault in FAULTS.values() for kind in fault.kinds} <= kinds.KINDS.keys() - {kinds.UNEXPLAINED}
 
 
-class KnownDraws:
-    """Holds the draws of a fault that the tests in this process have used so far, so that none is simulated twice."""
-
-    def __init__(self, name: str) -> None:
-        self._more = rotated_draws(name)
-        self._draws: list[Draw] = []
-
-    def first(self, number: int) -> list[Draw]:
-        self._draws += islice(self._more, max(0, number - len(self._draws)))
-        return self._draws[:number]
-
-
-@cache
-def draws_of(name: str) -> KnownDraws:
-    return KnownDraws(name)
-
-
 @pytest.mark.parametrize("name", FAULTS)
 def test_why_identifies_an_injected_fault(name: str) -> None:
-    (one,) = draws_of(name).first(1)
+    one = next(rotated_draws(name))
     assert one.names(FAULTS[name].kinds), describe(one)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
 def test_why_identifies_an_injected_fault_in_most_cases(name: str) -> None:
-    cases = draws_of(name).first(DRAWS)
+    cases = [one for one, _ in zip(rotated_draws(name), range(DRAWS), strict=False)]
     wrong = [describe(one) for one in cases if not one.names(FAULTS[name].kinds)]
     assert len(cases) == DRAWS and len(wrong) <= (1 - NEEDED) * DRAWS, wrong
 

@@ -39,8 +39,8 @@ def model(**parameters: Any) -> Manhattan:
     return Manhattan(**{"block_m": (50, 30), "speed_mps": (5, 14), **parameters})
 
 
-def drive(area: shapely.Geometry, seed: int, host: int = 0, **parameters: Any) -> Iterator[Leg]:
-    return walk(area, **parameters)(stream_of(seed, host))
+def drive(area: shapely.Geometry, seed: int, **parameters: Any) -> Iterator[Leg]:
+    return walk(area, **parameters)(stream_of(seed, 0))
 
 
 def walk(area: shapely.Geometry, **parameters: Any) -> Callable[[Stream], Iterator[Leg]]:
@@ -48,7 +48,7 @@ def walk(area: shapely.Geometry, **parameters: Any) -> Callable[[Stream], Iterat
     return model(**parameters).walk(Ground(area))
 
 
-def stream_of(seed: int, host: int = 0) -> Stream:
+def stream_of(seed: int, host: int) -> Stream:
     return Stream(seed, "mobility", f"h{host}")
 
 

@@ -8,11 +8,15 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+import pytest
 
+from mobilenet.lab.studies.claims import evaluation
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.study import Result, run_study
 from tests.cli.command import COMMAND, FIRST
@@ -22,6 +26,22 @@ MODELS = Path(__file__).parent / "capacity"
 
 def nothing(*standing: object) -> None:
     """Ignore reports on the progress of a study."""
+
+
+def advance_clock(monkeypatch: pytest.MonkeyPatch, has_happened: Callable[[], bool]) -> list[float]:
+    """Move the clock of claims forward by an hour as soon as something has happened. The returned list contains the
+    time at which it happened.
+    """
+    at_s: list[float] = []
+
+    def monotonic() -> float:
+        now_s = time.monotonic()
+        if not at_s and has_happened():
+            at_s.append(now_s)
+        return now_s + 3600 * len(at_s)
+
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=monotonic))
+    return at_s
 
 
 def run(study: Any, out: Path, progress: Any = nothing, workers: int = 2, **how: Any) -> Result:

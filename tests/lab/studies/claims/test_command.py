@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -23,7 +22,7 @@ from mobilenet.lab.studies.claims import evaluation
 from mobilenet.lab.studies.claims.answer import command_in
 from mobilenet.record.stamp import KEY
 from tests.cli.command import FIRST, mobilenet, one_line
-from tests.lab.studies.directories import copy_queue, kill, manifests
+from tests.lab.studies.directories import advance_clock, copy_queue, kill, manifests
 
 pytestmark = pytest.mark.spark
 
@@ -178,15 +177,7 @@ def test_claims_quick_stops_in_the_middle_of_long_runs(tmp_path: Path, monkeypat
     hours = "\n  hours: {scenario: first.yaml, set: {duration_s: 360000}}\nclaims:"
     text = FILE[: FILE.index("  slower:")].replace("\nclaims:", hours)
     late = "  late: {relation: within, metric: broadcasts, value: {experiment: hours}, at_most: 9}\n"
-    began_s: list[float] = []
-
-    def monotonic() -> float:
-        now_s = time.monotonic()
-        if not began_s and any(tmp_path.glob("out/hours/starting/c*")):
-            began_s.append(now_s)
-        return now_s + 3600 * len(began_s)
-
-    monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=monotonic))
+    began_s = advance_clock(monkeypatch, lambda: any(tmp_path.glob("out/hours/starting/c*")))
     done = evaluate(claims_file(tmp_path, text + late), "--quick", workers=1)
     assert done.returncode == 4 and began_s and time.monotonic() - began_s[0] < 30
     claim_of = {one["claim"]: one for one in document_in(tmp_path)["claims"]}

@@ -9,12 +9,11 @@ import json
 import re
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from mobilenet.lab.package_files import PAPERS
-from mobilenet.lab.studies.claims import evaluation, paper_rules
+from mobilenet.lab.studies.claims import paper_rules
 from mobilenet.lab.studies.claims.declaration import Answer, Claims, Published
 from mobilenet.lab.studies.claims.evaluation import Means, answer
 from mobilenet.lab.studies.claims.paper_rules import PaperVerdicts, published_ids
@@ -22,6 +21,7 @@ from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.papers.jobs import Finding
 from mobilenet.lab.studies.papers.reliable_statements import CHECKS
 from tests.conftest import ROOT, SCENARIOS
+from tests.lab.studies.directories import advance_clock
 from validation import paper_claims
 
 FOLDER = SCENARIOS / "claims"
@@ -169,15 +169,7 @@ def test_a_time_limit_stops_the_runs_of_a_paper(tmp_path: Path, monkeypatch: pyt
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 512}\n"
     (tmp_path / "claims.yaml").write_text(text)
     results = tmp_path / "out" / "reliable.jsonl"
-    began_s: list[float] = []
-
-    def monotonic() -> float:
-        now_s = time.monotonic()
-        if not began_s and results.exists() and results.read_text().endswith("\n"):
-            began_s.append(now_s)
-        return now_s + 3600 * len(began_s)
-
-    monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=monotonic))
+    began_s = advance_clock(monkeypatch, lambda: results.exists() and results.read_text().endswith("\n"))
     planned = plan(Claims.load(tmp_path / "claims.yaml"))
     outcome = answer(planned, Means(tmp_path / "out", 1, limit_s=1800), "local[1]")
     assert began_s and time.monotonic() - began_s[0] < 30
