@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -139,6 +141,23 @@ def test_a_run_killed_before_it_recorded_anything_leaves_nothing(batches: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_killed_while_it_first_writes_leaves_nothing(tmp_path: Path) -> None:
+    left = tmp_path / ".run.partial-0"
+    left.mkdir()
+    simulation = Simulation(Scenario.load(FIRST), run_folder=left)
+    recording = simulation.recording
+    with (
+        mock.patch("mobilenet.record.recorder.LONGEST_S", 0.0),
+        mock.patch.object(recording._batches["positions"], "add", side_effect=InterruptedError),
+        pytest.raises(InterruptedError),
+    ):
+        recording.settle(0)
+    simulation.close()
+    assert (left / f"events{SUFFIX}").stat().st_size > 0
+    recover(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_study_repeats_a_killed_run_from_the_beginning(batches: Path, tmp_path: Path) -> None:
     keys = {"scenario": str(FIRST), "set": {"duration_s": 4}, "replications": {"min": 2}}
     study = Study.of(keys, tmp_path, "one")
@@ -164,19 +183,27 @@ def test_records_of_two_killed_runs_with_one_name_are_preserved(batches: Path, t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.partial", "run.partial-2"]
 
 
+def recorded_until_ns(run: Path) -> int:
+    """Return the simulated time that the batches of this unfinished run have reached, or 0 if there are none."""
+    for file in run.parent.glob(f".{run.name}.partial-*/events{SUFFIX}"):
+        with suppress(FileNotFoundError, ValueError):  # The file may be empty still, and a run that ends removes it.
+            return max(read_batches(file).until_ns, default=0)
+    return 0
+
+
 @pytest.mark.long
 def test_a_run_killed_at_any_moment_leaves_a_readable_record(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml")]
     words += ["--set", "duration_s=100", "--out"]
     whole = tmp_path / "whole"
-    started = time.monotonic()
     subprocess.run([*words, str(whole)], check=True, capture_output=True, cwd=tmp_path)
-    took_s = time.monotonic() - started
     moments, kept_some = Random(1), 0
     for number in range(5):
         name = tmp_path / f"killed-{number}"
         process = subprocess.Popen([*words, str(name)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.1, 0.95) * took_s)
+        until_ns = moments.randint(1, 70 * SECOND) if number else 0
+        while process.poll() is None and recorded_until_ns(name) < until_ns:
+            time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait()
         if name.exists():  # The run may have ended before the test could kill it.

@@ -36,6 +36,11 @@ class Batches:
         self._file: Any = None
         self._writer: pa.RecordBatchStreamWriter | None = None
 
+    def create_file(self) -> None:
+        """Create an empty file. If the process is killed, it shows that the record lacks this table."""
+        if self._path is not None:
+            self._path.touch()
+
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
         """Write these rows as a batch. The batches then contain all rows up to the simulated time `until_ns`."""
         import pyarrow as pa

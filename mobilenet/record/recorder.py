@@ -223,6 +223,8 @@ class Recording:
         if is_early and sum([table.waiting for table in self._rows.values()]) < MOST_ROWS:
             return
         self._settled_s = monotonic()
+        for batches in self._batches.values():
+            batches.create_file()
         for name, table in self._rows.items():
             self._batches[name].add(table.columns(), now_ns)
             table.clear()
