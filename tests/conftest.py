@@ -87,12 +87,13 @@ def end_java() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Share one Spark session with two workers among all commands called in this process. The number of workers that a
-    command requests is ignored.
+    """Share one Spark session with two workers among all commands and functions called in this process. The number of
+    workers that they request is ignored.
 
-    Starting a session for each command would take seconds. Other tests check how a session ends.
+    Starting a session for each of them would take seconds. Other tests check how a session ends, and run the studies of
+    Python functions in a process of their own (tests/lab/studies/test_callers_session.py).
     """
-    from mobilenet.lab.studies import spark
+    from mobilenet.lab.studies import own_process, spark
 
     start, finish, end = spark._start, spark._finish, spark._end
     current: list[SparkSession] = []
@@ -124,6 +125,7 @@ def one_spark() -> Iterator[None]:
         mock.patch.object(spark, "_start", start_or_share),
         mock.patch.object(spark, "_finish", finish_unless_shared),
         mock.patch.object(spark, "_end", end_unless_shared),
+        mock.patch.object(own_process, "_in_process", lambda spark, work, report: work(spark, report)),
     ):
         yield
     if current:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies import StudyError, own_process
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.java import java_home
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
@@ -21,6 +21,7 @@ from mobilenet.lab.studies.spark import QUICK_TO_START, require_spark
 from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
+IN_PROCESS = own_process._in_process  # as it is before tests/conftest.py replaces it
 
 # These options make Java start faster. Java then skips the optimisations that are useful only in long runs.
 OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}
@@ -145,7 +146,8 @@ def test_studies_reject_unsuitable_spark_sessions(tmp_path: Path) -> None:
         mobilenet.study({"scenario": str(FIRST), "replications": {"min": 2}}, out=tmp_path / "out", master="mars")
 
 
-def test_errors_in_the_study_process_reach_the_caller(tmp_path: Path) -> None:
+def test_errors_in_the_study_process_reach_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_process, "_in_process", IN_PROCESS)
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "letter").write_text("dear")
     with pytest.raises(StudyError, match="there: exists and is not a study; choose another directory for out"):
