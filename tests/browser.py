@@ -140,6 +140,17 @@ class Page:
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return answer["result"].get("value")
 
+    def cpu_s(self) -> float:
+        """Return the CPU time that all processes of the browser have used. It hardly depends on what else the machine
+        does.
+        """
+        page, self._session = self._session, None  # The browser answers this question, not the page.
+        try:
+            processes = self._call("SystemInfo.getProcessInfo")["processInfo"]
+        finally:
+            self._session = page
+        return float(sum(process["cpuTime"] for process in processes))
+
     def until(self, condition: str) -> None:
         end = time.monotonic() + self._patience_s
         while not self._is_so(condition):
