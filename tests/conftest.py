@@ -141,6 +141,15 @@ def rows_in_lists() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_progress_lines() -> Iterator[None]:
+    """Print no progress lines, because many tests compare everything that a command prints. On a slow machine, even a
+    short command would print such lines.
+    """
+    with mock.patch("mobilenet.cli.progress.PLAIN_PROGRESS_S", 1e6):
+        yield
+
+
 @pytest.fixture
 def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compose figures without rendering them, because rendering takes most of the time."""

@@ -165,6 +165,7 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(console.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(progress, "PLAIN_PROGRESS_S", 10.0)
     with progress.progress(False, "dynamic", rest=0.2) as update:
         assert update is not None
         for second in range(1, 41):

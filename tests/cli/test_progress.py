@@ -18,6 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(progress, "_on_terminal", lambda: False)
+    monkeypatch.setattr(progress, "PLAIN_PROGRESS_S", 10.0)
     return now
 
 
