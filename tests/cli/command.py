@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import signal
 import subprocess
@@ -78,11 +79,10 @@ def begin(*words: str | Path, place: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True, preexec_fn=_with_signals,
     )  # fmt: skip
-    for _ in range(600):
-        if any(place.glob("runs/.it.partial-*")):
-            return process
+    while not any(place.glob("runs/.it.partial-*")):
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    raise AssertionError(process.communicate(timeout=10))
+    return process
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
@@ -94,4 +94,6 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
 
 
 def everything_below(place: Path) -> list[str]:
-    return sorted(str(path.relative_to(place)) for path in place.rglob("*"))
+    # pathlib raises an error if a folder is removed in the meantime, for example by a Java that is ending.
+    names = (Path(folder, name) for folder, *names in os.walk(place) for name in itertools.chain(*names))
+    return sorted(str(path.relative_to(place)) for path in names)
