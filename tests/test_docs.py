@@ -20,6 +20,7 @@ import pytest
 
 import mobilenet as package
 from mobilenet.cli.main import Commands
+from mobilenet.lab.studies import spark
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.spark import QUICK_TO_START
 from mobilenet.metrics.registry import OF_HOSTS
@@ -159,11 +160,11 @@ def test_commands_of_the_tutorial_and_the_guide_run(name: str, reader: Reader) -
 @pytest.mark.spark
 def test_documented_commands_run_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
+    monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 200)
     with cluster(2, 7393) as (url, _, settings):
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
         for command in commands_in(CLUSTER):
-            words = shlex.split(replace_all(command, FEWER | {"spark://127.0.0.1:7077": url}))
-            done = in_a_process(words, reader.folder, 300)
+            done = run(replace_all(command, FEWER | {"spark://127.0.0.1:7077": url}), reader.folder)
             assert done.returncode == 0 and "Next: " in done.stdout.splitlines()[-1], done.stdout + done.stderr
 
 

@@ -39,7 +39,7 @@ from mobilenet.scenario.yaml_reader import parse
 from .commands import Command
 
 MARK = "MOBILENET_KILLS"  # environment variable of all processes of a trial
-ENDS_WITHIN_S = 20.0  # Processes that outlive the group, such as those of Spark, must end within this time.
+ENDS_WITHIN_S = 60.0  # Processes that outlive the group, such as those of Spark, must end within this time.
 LONGEST_S = 240.0
 ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up to three attempts.
 # The names of these files depend on how the runs are divided into tasks, which changes after an interruption.

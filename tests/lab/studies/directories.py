@@ -81,8 +81,7 @@ def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
         [*COMMAND, *map(str, words), "--workers", "1", "--quiet"],
         cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(manifests(place)) < runs:
+    while process.poll() is None and len(manifests(place)) < runs:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

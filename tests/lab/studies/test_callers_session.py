@@ -31,15 +31,18 @@ import os, shutil, sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 
+here = Path.cwd()
+
 def slow(numbers):
-    time.sleep(8)
+    while not (here / "studied").exists():
+        time.sleep(0.1)
     return numbers
 
 session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 session.sparkContext.setLogLevel("OFF")
 mine = []
 numbers = session.sparkContext.parallelize([1, 2], 1).mapPartitions(slow)
-running = threading.Thread(target=lambda: mine.append(numbers.count()))
+running = threading.Thread(target=lambda: mine.append(numbers.count()), daemon=True)
 running.start()
 variables, settings = dict(os.environ), dict(session.sparkContext.getConf().getAll())
 import mobilenet
@@ -59,6 +62,8 @@ for name in ("runs", "events", "handoffs"):
     assert views[name].columns[:3] == ["run", "configuration", "replication"]
 rows = session.sql("SELECT run, count(*) n FROM deliveries GROUP BY run ORDER BY run").collect()
 assert [row.n for row in rows] == list(study.table("deliveries").to_pandas().groupby("run").size())
+assert mine == []
+(here / "studied").touch()
 running.join()
 assert mine == [2], mine
 
@@ -85,14 +90,13 @@ session.stop()
 """
 
 
-@pytest.mark.timeout(400)
 def test_a_study_leaves_an_existing_spark_session_unchanged(tmp_path: Path) -> None:
-    """The caller's session has a running job and allows each task to fail only once. Two runs of the study kill their
-    process twice.
+    """During the study, the caller's session has a running job. It allows each task to fail only once. Two runs of the
+    study kill their process twice.
     """
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
-        timeout=380, check=False,
+        timeout=560, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-3:] == ["stopped spark", "stopped workers", "5"]
@@ -110,7 +114,6 @@ session.stop()
 """
 
 
-@pytest.mark.timeout(300)
 def test_workers_without_mobilenet_receive_a_copy(tmp_path: Path) -> None:
     """The Python interpreter of the workers has all libraries, but cannot find the editable installation of
     mobilenet.
@@ -126,7 +129,7 @@ def test_workers_without_mobilenet_receive_a_copy(tmp_path: Path) -> None:
         }  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", ON_A_CLUSTER, url, str(FIRST)],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200, check=False,
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
         )  # fmt: skip
     assert done.stdout == "2 5\n", done.stderr[-3000:]
 

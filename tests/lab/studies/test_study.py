@@ -88,7 +88,7 @@ def test_losing_a_cluster_worker_does_not_change_the_tables(
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
 
         def lose_one(standing: Standing) -> None:
-            if standing.done >= 2 and not killed:
+            if any((out / "starting").glob("c*")) and not killed:
                 os.killpg(workers[0].pid, signal.SIGKILL)
                 killed.append(standing.left)
 
@@ -152,7 +152,7 @@ def test_a_server_that_is_not_a_spark_master_is_reported() -> None:
             "import os; os._exit(0)"
         )
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
         )
     refused, count = done.stdout.splitlines()
     assert "no compatible Spark master" in refused and count == "2"

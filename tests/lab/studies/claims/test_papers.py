@@ -172,7 +172,7 @@ def test_a_time_limit_stops_the_runs_of_a_paper(tmp_path: Path, monkeypatch: pyt
     began_s = advance_clock(monkeypatch, lambda: results.exists() and results.read_text().endswith("\n"))
     planned = plan(Claims.load(tmp_path / "claims.yaml"))
     outcome = answer(planned, Means(tmp_path / "out", 1, limit_s=1800), "local[1]")
-    assert began_s and time.monotonic() - began_s[0] < 30
+    assert began_s and time.monotonic() - began_s[0] < 200
     assert [one.question.name for one in outcome.left] == ["goal"] and not outcome.unexpected
     kept = results.read_text().splitlines()
     assert kept and all(json.loads(line)["result"]["answer"] for line in kept)
