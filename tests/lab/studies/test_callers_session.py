@@ -90,13 +90,14 @@ session.stop()
 """
 
 
+@pytest.mark.timeout(900)
 def test_a_study_leaves_an_existing_spark_session_unchanged(tmp_path: Path) -> None:
     """During the study, the caller's session has a running job. It allows each task to fail only once. Two runs of the
     study kill their process twice.
     """
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
-        timeout=560, check=False,
+        timeout=880, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-3:] == ["stopped spark", "stopped workers", "5"]
