@@ -80,7 +80,7 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
     words = ("artefact", "check", *words, "--workers", "2")
     with leaving_nothing(place) as work:
         return subprocess.run(
-            [*COMMAND, *words], cwd=work, env=env, capture_output=True, text=True, timeout=280, check=False
+            [*COMMAND, *words], cwd=work, env=env, capture_output=True, text=True, timeout=560, check=False
         )
 
 

@@ -25,7 +25,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kill(inputs: Path, *names: str, times: int) -> None:
     words = ("--inputs", str(inputs), "--seed", "7", "--times", str(times))
     command = (sys.executable, "-m", "tests.lab.kills", *words, *names)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=560, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [*names]
 
