@@ -9,13 +9,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mobilenet.api import Run, run
-from mobilenet.cli.serve import _take_ctrl_c
+from mobilenet.cli.serve import _summary, _take_ctrl_c
 from mobilenet.lab.hunt.swarm.shrink import Shrinking
 from mobilenet.lab.programs.children import Children
 from mobilenet.lab.programs.realtime.gateway import Gateway
@@ -27,8 +30,18 @@ from mobilenet.record.reader import RunError
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.lab.programs.own import alive, wait_until
-from tests.lab.programs.realtime.own import ON_LINUX, port_of, scenario, serve, talk
+from tests.lab.programs.own import alive, has_ended, wait_until
+from tests.lab.programs.realtime.own import (
+    ON_LINUX,
+    PATIENCE_S,
+    PORTS,
+    Holds,
+    jumping,
+    port_of,
+    scenario,
+    serve,
+    talk,
+)  # fmt: skip
 from tests.lab.programs.test_replay_and_shrink import command
 
 pytestmark = ON_LINUX
@@ -53,6 +66,11 @@ else:
 """
 
 
+def times(event: str, count: int) -> Holds:
+    """Return the condition that this event has occurred this many times."""
+    return lambda names: names.count(event) >= count
+
+
 def command_for(path: Path, *more: str) -> list[str]:
     """Return the command that runs the scenario and writes the run next to it."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
@@ -60,7 +78,7 @@ def command_for(path: Path, *more: str) -> list[str]:
 
 @pytest.mark.long
 def test_serve_records_and_judges_what_programs_print_and_send(tmp_path: Path) -> None:
-    done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    done = talk(tmp_path, TALK, until=times("deliver", 10), protocol={"promises": "causal"})
     assert done.verdict == "valid"
     assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
     assert done.metrics["broadcasts"] == 5 and done.metrics["deliveries"] == 10
@@ -75,8 +93,11 @@ def test_serve_records_and_judges_what_programs_print_and_send(tmp_path: Path) -
 
 @pytest.mark.long
 def test_the_udp_sample_violates_no_promise(tmp_path: Path) -> None:
-    changes = {"duration_s": 3, "protocol.port": 17_400, "protocol.own_port": 17_401}
-    done = run(SAMPLE, out=tmp_path / "run", overrides=changes, allow_code=True, real_time=RealTime())
+    port = next(PORTS)
+    changes = {"duration_s": PATIENCE_S, "warmup_s": 0, "drain_s": 1, "protocol.port": port}
+    changes["protocol.own_port"] = port + 1
+    with jumping(tmp_path, (PATIENCE_S, times("deliver", 20))):
+        done = run(SAMPLE, out=tmp_path / "run", overrides=changes, allow_code=True, real_time=RealTime())
     assert done.verdict != "violated"
     assert done.metrics["deliveries"] > done.metrics["broadcasts"] > 0  # type: ignore[operator]
 
@@ -85,12 +106,14 @@ LIES = {
     "creation": TALK.replace('say(f"deliver 0 {data', 'say(f"deliver 0 9{data'),
     "duplication": TALK.replace('say(f"deliver 0 {data', 'say("deliver 0 0"); say(f"deliver 0 {data'),
 }
+# In the first case, h1 delivers nothing that h0 has broadcast. In the second, it delivers one message six times.
+FALSE_EVENTS = {"creation": times("deliver", 10), "duplication": times("deliver", 15)}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ("creation", "duplication"))
 def test_serve_finds_programs_that_report_false_events(broken: str, tmp_path: Path) -> None:
-    done = talk(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, LIES[broken], until=FALSE_EVENTS[broken], protocol={"promises": "fifo"})
     assert done.verdicts[broken].answer == "violated"
 
 
@@ -100,39 +123,49 @@ def test_serve_detects_deliveries_in_the_wrong_order(tmp_path: Path) -> None:
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
     )
     late += "\n    for each in held[::-1]: say(f'deliver 0 {each}')"
-    done = talk(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, late, until=times("deliver", 10), protocol={"promises": "fifo"})
     assert done.verdicts["fifo_order"].answer == "violated"
 
 
 @pytest.mark.long
 def test_datagrams_of_served_programs_are_subject_to_radio_loss(tmp_path: Path) -> None:
-    done = talk(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
+    done = talk(tmp_path, TALK, until=times("datagram", 3), wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
     assert done.metrics["datagrams_received"] == 0
 
 
+OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 20.0, "duration_s": 0.3}]}
+
+
+def lives(folder: Path, pattern: str, count: int) -> Holds:
+    """Return the condition that this many lives of programs have written something into their files."""
+    return lambda names: sum(file.stat().st_size > 0 for file in folder.glob(pattern)) >= count
+
+
+def before_crash(folder: Path, pattern: str) -> tuple[float, Holds]:
+    """Let both programs work before the crash of h0, which then follows at once."""
+    return 20.0, lives(folder, pattern, 2)
+
+
 def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path) -> None:
-    code = "open(f'life-{me}-{time.monotonic_ns()}', 'w').close()\nwhile True: time.sleep(1)"
-    outage = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 0.3}]}
-    done = talk(tmp_path, code, duration_s=1.2, faults=outage)
+    code = "with open(f'life-{me}-{time.monotonic_ns()}', 'w') as file: file.write('here')\nwhile True: time.sleep(1)"
+    done = talk(tmp_path, code, jumps=[before_crash(tmp_path, "life-?-*")], until=lives(tmp_path, "life-?-*", 3),
+                faults=OUTAGE)  # fmt: skip
     assert done.metrics["crashes"] == 1 and done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
     assert not alive(tmp_path)
-
-
-OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "duration_s": 0.3}]}
 
 
 @pytest.mark.long
 def test_a_restarted_program_can_number_its_messages_from_0(tmp_path: Path) -> None:
     code = """
 log = open(f"log{me}.txt", "w")
-time.sleep(0.2)
+read()  # The emulator has to see that the file is shorter than before.
 for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
 while True: time.sleep(1)"""
-    path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
+    path = scenario(tmp_path, code, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
     for out in ("one", "two"):  # The second run finds the log files of the first run.
-        done = serve(path, out)
+        done = serve(path, out, jumps=[(20.0, times("deliver", 6))], until=times("deliver", 9))
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
         assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
@@ -144,7 +177,7 @@ def test_a_crash_also_kills_a_program_that_closed_its_output(tmp_path: Path) -> 
 os_close = __import__("os").close; os_close(1)
 beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
 while True: print(time.monotonic(), file=beats, flush=True); time.sleep(0.02)"""
-    talk(tmp_path, code, 2, 3.0, faults=OUTAGE)
+    talk(tmp_path, code, jumps=[before_crash(tmp_path, "beats-*")], until=lives(tmp_path, "beats-*", 3), faults=OUTAGE)
     first, second = sorted(tmp_path.glob("beats-0-*"), key=lambda path: path.stat().st_mtime)
     assert float(first.read_text().split()[-1]) < float(second.read_text().split()[0])
 
@@ -169,7 +202,7 @@ def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path:
     write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
     command = command_for(path, "--allow-code")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True)
     where = "its standard output" if logs is None else "\\S*log[01].txt"
     expected = (
         f"protocol.lines.deliver: in the line deliver 2 0 of h[01] in {where}, got sender 2, expected a host from 0"
@@ -181,12 +214,18 @@ def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path:
 
 
 GUESSES = """
-if me == 0: time.sleep(0.3); say("broadcast 0\\ndeliver 0 0")
-else: time.sleep(0.9); {sends}; say("deliver 0 0")
+if me == 0:
+    say("broadcast 0\\ndeliver 0 0")
+    read()
+    open("said", "w").close()
+else:
+    while not os.path.exists("said"): time.sleep(0.01)
+    {sends}
+    say("deliver 0 0")
 while True: time.sleep(1)"""
 RELAYED = """
 if me == 0:
-    time.sleep(0.4); say("broadcast 0\\ndeliver 0 0")
+    say("broadcast 0\\ndeliver 0 0")
     while True: own.sendto(b"0", peers[1]); time.sleep(0.1)
 met = False
 while True:
@@ -198,9 +237,9 @@ while True:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sends", ("pass", "own.sendto(b'hello', peers[0]); time.sleep(0.3)"))
+@pytest.mark.parametrize("sends", ("pass", "own.sendto(b'hello', peers[0]); read()"))
 def test_a_delivery_without_a_datagram_is_unknown(sends: str, tmp_path: Path) -> None:
-    done = talk(tmp_path, GUESSES.format(sends=sends), 2, 2.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, GUESSES.format(sends=sends), until=times("deliver", 2), protocol={"promises": "fifo"})
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
     assert (
@@ -212,7 +251,7 @@ def test_a_delivery_without_a_datagram_is_unknown(sends: str, tmp_path: Path) ->
 
 @pytest.mark.long
 def test_a_delivery_relayed_by_another_host_is_valid(tmp_path: Path) -> None:
-    done = talk(tmp_path, RELAYED, 3, 3.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, RELAYED, 3, times("deliver", 3), protocol={"promises": "fifo"})
     assert done.metrics["deliveries"] == 3
     assert done.verdicts["creation"].answer == "valid", done.verdicts
 
@@ -221,20 +260,23 @@ def test_serve_accepts_a_run_in_which_host_0_sends_nothing(tmp_path: Path) -> No
     code = """
 if me == 1: say("broadcast 7\\ndeliver 1 7")
 while True: time.sleep(1)"""
-    done = talk(tmp_path, code, protocol={"promises": "fifo"})
+    done = talk(tmp_path, code, until=times("deliver", 1), protocol={"promises": "fifo"})
     assert done.verdicts["creation"].answer == "valid"
     assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
 
 
 @pytest.mark.long
 def test_ctrl_c_saves_what_a_served_run_has_recorded(tmp_path: Path) -> None:
-    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
-    command = command_for(path, "--allow-code")
+    code = """
+while True:
+    own.sendto(b"x", peers[1 - me])
+    try: own.recv(10); open("up", "w").close()
+    except TimeoutError: pass"""
+    command = command_for(scenario(tmp_path, code), "--allow-code")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
-        wait_until((tmp_path / "up").exists)
-        time.sleep(0.5)
+        assert wait_until((tmp_path / "up").exists)  # A datagram has crossed the network.
         serving.send_signal(signal.SIGINT)
-        complaint = serving.communicate(timeout=30)[1]
+        complaint = serving.communicate()[1]
     assert serving.returncode == 3 and "stopped by Ctrl-C at" in complaint and "marked as ended early" in complaint
     assert len(Run(tmp_path / "run").events) > 3 and not alive(tmp_path)
 
@@ -242,7 +284,7 @@ def test_ctrl_c_saves_what_a_served_run_has_recorded(tmp_path: Path) -> None:
 def test_the_real_time_clock_starts_after_the_programs() -> None:
     pace = Pace(lambda: None, RealTime())
     assert pace.wait(0, 0, 10**9) == 0  # The programs are started after this call, which may take a while.
-    time.sleep(0.2)
+    time.sleep(0.05)
     pace.finish_step()
     assert pace.lateness_ms() == {}
     assert pace.wait(0, 10**6, 10**9) >= 10**6
@@ -255,29 +297,33 @@ def test_the_real_time_clock_starts_after_the_programs() -> None:
 def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> None:
     protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
-    path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
+    path = scenario(tmp_path, None, protocol=protocol)
     port = port_of(path)
     (tmp_path / "log0.txt").write_text("sent 99\n")  # An earlier run has left this file.
-    with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
-        assert serving.stdout is not None
-        assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
+    heard: list[Any] = []
+
+    def communicate() -> None:
         one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         with one, other:
             other.settimeout(0.05)
-            deadline, heard = time.monotonic() + 20, None
-            while heard is None and time.monotonic() < deadline:
+            deadline = time.monotonic() + PATIENCE_S
+            while not heard and time.monotonic() < deadline:
                 other.sendto(b"here I am", ("127.77.1.0", port))  # The emulator learns the address of this socket.
                 with (tmp_path / "log0.txt").open("a") as log:
                     log.write("sent 1\n")
                 one.sendto(b"hello", ("127.77.0.1", port))
-                try:
-                    heard = other.recvfrom(100)
-                except TimeoutError:
-                    continue
-            assert heard == (b"hello", ("127.77.1.0", port))
+                with suppress(TimeoutError):
+                    heard.append(other.recvfrom(100))
             (tmp_path / "log1.txt").write_text("at noon got 0 1 from afar\n")
-        out = serving.communicate()[0]
-    assert serving.returncode == 0, out
+
+    programs = threading.Thread(target=communicate)
+    programs.start()
+    with jumping(tmp_path, (PATIENCE_S, times("deliver", 1))):
+        status, out = command("serve", path, "--out", tmp_path / "run")
+    programs.join()
+    assert status == 0, out
+    assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in " ".join(out.split())
+    assert heard == [(b"hello", ("127.77.1.0", port))]
     done = Run(tmp_path / "run")
     assert done.verdict == "valid"  # The program does not promise anything.
     assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
@@ -286,34 +332,35 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
 @pytest.mark.long
 def test_serve_drops_and_counts_datagrams_from_strangers(tmp_path: Path) -> None:
     path = scenario(tmp_path, "while True: time.sleep(1)")
-    port = port_of(path)
-    command = command_for(path, "--allow-code")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving, _datagram_socket() as stranger:
-        while serving.poll() is None:
+
+    def intrude() -> None:
+        with _datagram_socket() as stranger:
             for where in ("127.0.0.1", "127.77.9.1", "127.77.1.1", *_own_address()):
-                stranger.sendto(b"hello", (where, port))
-            time.sleep(0.05)
-        out = serving.communicate()[0]
+                stranger.sendto(b"hello", (where, port_of(path)))
+
+    done = serve(path, begins=intrude, until=lambda names: True)
+    out = _summary(done)
     assert "dropped because they were sent to an address that no other host has" in out, out
     assert "dropped because they were sent from sockets that are not bound to a host's own address" in out, out
-    assert Run(tmp_path / "run").metrics["datagrams"] == 0
+    assert done.metrics["datagrams"] == 0
 
 
 def test_serve_tells_tcp_clients_that_only_udp_is_carried(tmp_path: Path) -> None:
     code = """
 if me == 0:
     with socket.create_connection(peers[1]) as asking:
-        say(asking.recv(100).decode())
-    open("answer", "w").write("mobilenet carries UDP alone" )
+        answer = asking.recv(100).decode()
+    with open("answer", "w") as file: file.write(answer)
 while True: time.sleep(1)"""
-    done = talk(tmp_path, code)
-    assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
+    done = talk(tmp_path, code, until=lives(tmp_path, "answer", 1))
+    assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"]
+    assert (tmp_path / "answer").read_text().startswith("mobilenet carries UDP alone")
 
 
 @pytest.mark.long
 def test_each_address_has_a_separate_socket_without_privileges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
-    done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    done = talk(tmp_path, TALK, until=times("deliver", 10), protocol={"promises": "causal"})
     assert done.verdict == "valid" and done.metrics["deliveries"] == 10
 
 
@@ -328,7 +375,7 @@ FAILS = {
 @pytest.mark.parametrize("code", FAILS, ids=["at once", "with its output closed", "while another holds its output"])
 def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=rf"h\d: its program ended with {FAILS[code]}"):
-        talk(tmp_path, code, duration_s=6)
+        talk(tmp_path, code)
     assert not alive(tmp_path)
 
 
@@ -336,8 +383,11 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 def test_a_program_that_closes_its_output_causes_no_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []  # records calls of `failure`, which may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
-    code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
-    done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
+    code = """
+os.close(1); time.sleep(0.5)
+with open(f"closed-{me}", "w") as file: file.write("closed")
+while True: time.sleep(1)"""
+    done = talk(tmp_path, code, until=lives(tmp_path, "closed-*", 2), protocol={"stop": {"after_s": 60}})
     assert done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
 
@@ -357,17 +407,18 @@ def test_serve_notices_several_programs_for_one_host(tmp_path: Path) -> None:
 another = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(20):
     (own if number % 2 and me == 0 else another).sendto(b"me", peers[1 - me])
-    time.sleep(0.05)
+    time.sleep(0.01)
 while True: time.sleep(1)"""
-    done = talk(tmp_path, code, 2, 3.0, protocol={"own_port": None})
+    done = talk(tmp_path, code, until=times("datagram", 40), protocol={"own_port": None})
     assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
 
 
 @pytest.mark.long
 def test_a_reopened_socket_does_not_count_as_a_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-    code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
-    done = talk(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
+    code += "for _ in range(5): own.sendto(b'me', peers[1 - me]); time.sleep(0.05)\nwhile True: time.sleep(1)"
+    done = talk(tmp_path, code, until=times("datagram", 15), jumps=[(20.0, times("datagram", 10))],
+                protocol={"own_port": None}, faults=OUTAGE)  # fmt: skip
     assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
 
 
@@ -376,7 +427,7 @@ def test_a_program_that_kills_the_supervisor_ends_the_run(tmp_path: Path) -> Non
     with pytest.raises(
         PluginError, match="the process that supervises the programs was killed or stopped from outside"
     ) as caught:
-        talk(tmp_path, code, duration_s=5)
+        talk(tmp_path, code)
     assert not caught.value.is_input
 
 
@@ -398,12 +449,13 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
 
 
 def test_a_served_program_can_exit_before_the_end(tmp_path: Path) -> None:
-    assert talk(tmp_path, "sys.exit(0)").verdicts["record"].answer == "valid"
+    done = talk(tmp_path, "read(); sys.exit(0)", until=lambda names: not list(tmp_path.glob("unread-*")))
+    assert done.verdicts["record"].answer == "valid"
 
 
 @pytest.mark.long
 def test_serve_stops_if_it_falls_behind_real_time(tmp_path: Path) -> None:
-    path = scenario(tmp_path, TALK)
+    path = scenario(tmp_path, TALK, duration_s=2.0)
     command = command_for(path, "--allow-code", "--hard-limit-ms", "0.1")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3
@@ -421,10 +473,9 @@ if os.fork() == 0:
         for number in range(3): os.close(number)
 open('up', 'w').close()
 while True: time.sleep(1)"""
-    path = scenario(tmp_path, escapes, duration_s=60)
-    command = command_for(path, "--allow-code")
+    command = command_for(scenario(tmp_path, escapes), "--allow-code")
     serving = subprocess.Popen(command, start_new_session=True)
-    wait_until((tmp_path / "up").exists)
+    assert wait_until((tmp_path / "up").exists)
     assert alive(tmp_path)
     os.kill(serving.pid, signal.SIGKILL)
     serving.wait()
@@ -442,17 +493,19 @@ def test_serve_reports_a_port_in_use(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_served_run_cannot_be_repeated(tmp_path: Path) -> None:
-    done = talk(tmp_path, "sys.exit(0)")
+    done = talk(tmp_path, "sys.exit(0)", until=lambda names: True)
     with pytest.raises(
         RunError, match="cannot be repeated; expected a run that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
     with pytest.raises(RunError, match="no lines to send to its programs; expected a run of programs in virtual time"):
         lines_of(done.path, allow_code=True)
-    lied = serve(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), "lied")
+    path = scenario(tmp_path, LIES["creation"], protocol={"promises": "fifo"})
+    lied = serve(path, "lied", until=FALSE_EVENTS["creation"])
     with pytest.raises(RunError, match=r"a run in real time, .* expected a run in virtual time"):
         Shrinking(lied.path, allow_code=True)
-    kept = serve(scenario(tmp_path, TALK, 2, 2.0), "kept", overrides={"record.messages": True})
+    path = scenario(tmp_path, TALK)
+    kept = serve(path, "kept", until=times("datagram_received", 1), overrides={"record.messages": True})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
 
@@ -546,7 +599,8 @@ def test_course_programs_can_number_processes_from_1(tmp_path: Path) -> None:
     }
     protocol = {"promises": "fifo", "logs": "{me}.output", "lines": lines}
     command = [sys.executable, "process.py", *words]
-    done = serve(scenario(tmp_path, None, 3, 4.0, protocol=protocol | {"command": command}))
+    path = scenario(tmp_path, None, 3, protocol=protocol | {"command": command})
+    done = serve(path, until=times("deliver", 9))
     assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
     assert (done.events.event == "deliver").sum() == 9
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
@@ -562,26 +616,39 @@ def test_serving_a_saved_run_again_logs_to_the_new_directory(tmp_path: Path) -> 
     (tmp_path / "own").mkdir()
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
-    status, output = command("serve", path, "--allow-code", "--out", tmp_path / "one")
+    with jumping(tmp_path, (PATIENCE_S, times("broadcast", 1))):
+        status, output = command("serve", path, "--allow-code", "--out", tmp_path / "one")
     assert status == 4, output  # Messages were not delivered, so the verdict is unknown.
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
-    status, output = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
+    again = tmp_path / "one" / "scenario.yaml"
+    with jumping(tmp_path, (PATIENCE_S, times("broadcast", 1))):
+        status, output = command("serve", again, "--allow-code", "--out", tmp_path / "two")
     assert status == 4, output  # Messages were not delivered.
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
 
 
+GRACE_S = 20.0
+STOP: dict[str, Any] = {"protocol": {"stop": {"grace_s": GRACE_S}}, "drain_s": GRACE_S + 10}
+LEAVES_ITS_PID = 'with open(f"pid-{me}", "w") as file: file.write(str(os.getpid()))\n'
+
+
+def stops(folder: Path, holds: Holds) -> list[tuple[float, Holds]]:
+    """Let the active part end when the condition holds, and the time for ending when the program of h0 has ended."""
+    return [(PATIENCE_S, holds), (PATIENCE_S + GRACE_S, lambda names: has_ended(int((folder / "pid-0").read_text())))]
+
+
 def test_programs_without_promises_stop_after_the_active_part(tmp_path: Path) -> None:
     """One program sends until it receives SIGTERM, and the other until SIGKILL. The run does not wait for them to stop
     sending.
     """
-    endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\nready()\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
-    done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    done = talk(tmp_path, LEAVES_ITS_PID + endless, jumps=stops(tmp_path, times("datagram", 4)), **STOP)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
-    assert done.manifest["simulated_s"] < 4  # The run ends one second after the last datagram.
+    assert done.manifest["simulated_s"] < PATIENCE_S + GRACE_S + 2  # The run ends one second after the last datagram.
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 
@@ -589,17 +656,23 @@ def test_programs_without_promises_stop_after_the_active_part(tmp_path: Path) ->
 def test_programs_without_output_are_stopped_too(tmp_path: Path) -> None:
     """One program prints a last line and ends at SIGTERM. The other ends only at SIGKILL."""
     quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
-    quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
-    done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nready()\n"
+    quiet += "while True: time.sleep(0.05)\n"
+    done = talk(tmp_path, LEAVES_ITS_PID + quiet, jumps=stops(tmp_path, lambda names: True), **STOP)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert list(done.events[done.events.event == "broadcast"].message) == ["h0:0"] and done.manifest["quiescent"]
 
 
 def test_programs_with_promises_keep_running_unless_configured(tmp_path: Path) -> None:
     endless = "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
-    for number, (stop, stopped) in enumerate([({}, {}), ({"after_s": 0.5}, {"h0": "SIGTERM", "h1": "SIGTERM"})]):
+    for number, (stop, stopped, drain_s) in enumerate(
+        [({}, {}, 1.5), ({"after_s": 0.5, "grace_s": GRACE_S}, {"h0": "SIGTERM", "h1": "SIGTERM"}, GRACE_S)]
+    ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        done = talk(folder, endless, protocol={"promises": "best_effort", "stop": stop}, drain_s=2.5)
+        protocol = {"promises": "best_effort", "stop": stop}
+        # In the last second of the active part, the programs send as usual.
+        jumps = [(PATIENCE_S - 1, times("datagram", 4))]
+        done = talk(folder, endless, jumps=jumps, protocol=protocol, drain_s=drain_s)
         assert done.manifest["real_time"]["programs_stopped"] == stopped
         assert done.manifest["quiescent"] == bool(stopped)
