@@ -28,8 +28,17 @@ def test_an_untouched_map_view_is_refitted_after_a_rotation(tmp_path: Path) -> N
         page.resize(1180, 820)
         page.until("document.querySelector('.mn-space').parentNode === document.body")
         page.until(f"{scale} !== {narrow}")
-        window.value("new Promise(done => setTimeout(done, 100))")
-        turned = window.value(scale)
+        # The map has its final scale when ten pictures in a row have the same one.
+        turned = window.value(f"""new Promise((done) => {{
+          let last = NaN, alike = 0;
+          const look = () => {{
+            alike = {scale} === last ? alike + 1 : 0;
+            last = {scale};
+            if (alike < 10) requestAnimationFrame(look);
+            else done(last);
+          }};
+          look();
+        }})""")
         page.evaluate(f"{APP}.fit()")
         assert window.value(scale) == pytest.approx(turned)
 
@@ -113,7 +122,7 @@ def test_the_live_page_scrolls_requested_details_into_view(tmp_path: Path) -> No
         page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
         if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
             page.evaluate("document.querySelector('.mn-fold').click()")
-        assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
+        page.until(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below} > 400")
         # Bars remain visible in forced colours.
         page.prefer(forced_colors="active")
         colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
@@ -136,3 +145,9 @@ def test_the_live_page_describes_jobs_and_curves_correctly(served: Server) -> No
         )
         page.until("words.includes('–, maximum 250 ms')")
         page.until("document.querySelector('.mn-job')?.textContent.trim() === 'Save: in progress cancel'")
+        # Progress does not replace the button, so it cannot disturb a click.
+        page.evaluate("window.cancel = document.querySelector('.mn-job button')")
+        job["text"] = "half of it"
+        page.evaluate(f"{LIVE}.jobs = [{json.dumps(job)}]; {APP}.redraw()")
+        page.until("document.querySelector('.mn-job').textContent.trim() === 'Save: in progress; half of it cancel'")
+        assert window.value("document.querySelector('.mn-job button') === cancel")

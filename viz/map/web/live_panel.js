@@ -116,6 +116,7 @@ Mobilenet.livePanel = (app) => {
   });
   save.classList.add("mn-save");
   const jobs = el("div.mn-list", { "data-list": "jobs" });
+  const jobWords = (job) => (job.state === "running" ? "in progress" + (job.text && "; " + job.text) + " " : job.text);
   const jobLine = (job) =>
     el(
       "div",
@@ -127,7 +128,7 @@ Mobilenet.livePanel = (app) => {
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
-      el("span", job.state === "running" ? "in progress" + (job.text && "; " + job.text) + " " : job.text),
+      el("span", jobWords(job)),
       job.state === "running" ? link("cancel", () => live.ask({ command: "cancel", job: job.number })) : "",
     );
 
@@ -252,7 +253,11 @@ Mobilenet.livePanel = (app) => {
     const jobKey = JSON.stringify(live.jobs);
     if (jobKey !== worked) {
       worked = jobKey;
-      keep(jobs, live.jobs.slice(-6).reverse(), jobLine, null, (job) => job.number + job.state + job.text);
+      // Progress changes only the words of a line: if `cancel` were replaced during a click, the click would be lost.
+      const shown = live.jobs.slice(-6).reverse(),
+        keyOf = (job) => job.number + job.state;
+      keep(jobs, shown, jobLine, null, keyOf);
+      for (const job of shown) text(jobs.mnLines.get(keyOf(job)).querySelector("span"), jobWords(job));
       const last = live.jobs.at(-1),
         state = last ? last.number + last.state : "";
       if (state !== latest && last) jobs.firstElementChild.scrollIntoView({ block: "nearest" });
