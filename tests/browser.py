@@ -66,7 +66,7 @@ def _pipe() -> tuple[int, int]:
 class Page:
     """Controls one page in one browser. Use it as a context manager."""
 
-    def __init__(self, width: int = 1280, height: int = 800, patience_s: float = 60.0) -> None:
+    def __init__(self, width: int = 1280, height: int = 800, patience_s: float = 120.0) -> None:
         path = chromium()
         if path is None:
             raise BrowserError(f"no browser: none of {', '.join(NAMES)} is installed")
@@ -182,9 +182,13 @@ class Page:
             self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def click_on(self, selector: str) -> None:
+        self.click_on_element(f"document.querySelector({json.dumps(selector)})")
+
+    def click_on_element(self, element: str) -> None:
+        """Click on the element to which this expression leads."""
         box = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block:"
-            " 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            f"(() => {{ const e = {element}; e.scrollIntoView({{block: 'center'}});"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         self.click(*box)
 

@@ -81,6 +81,10 @@ class Talk:
             if message["type"] == "reply" and message["id"] == self._serial:
                 return message
 
+    def send(self, command: str, **how: Any) -> None:
+        """Send a command whose reply is not needed."""
+        self.socket.send(json.dumps({"command": command, "id": 0, **how}))
+
     def since(self, generation: int = 0) -> dict[str, Any]:
         """Request all states from the beginning of the run."""
         return self.ask("since", generation=generation, row=0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import mobilenet
+from mobilenet.lab.live import jobs
 from mobilenet.lab.live.desk import Desk
 from mobilenet.lab.live.effect import CELL, THERE, compare_worlds, differences, effect_in_words, in_words, outcome
 from mobilenet.lab.live.jobs import Job, _ending, host_with_other_number
@@ -17,6 +17,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.world.interventions import Add, Loss, OfHost, OfStation
+from tests.lab.programs.own import wait_until
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
 
@@ -30,13 +31,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     live.play(12)
     live.do("recover", host="h3")
     live.do("drag", host="h1", to_m=[100, 10])
+    monkeypatch.setattr(jobs, "ENDING_S", 100.0)  # On a busy machine, a study takes longer to end.
     return Desk(live)
 
 
 def wait_for(job: Job) -> Job:
-    end_s = time.monotonic() + 300
-    while job.state == "running" and time.monotonic() < end_s:
-        time.sleep(0.1)
+    assert wait_until(lambda: job.state != "running", within_s=280)
     return job
 
 
@@ -65,10 +65,7 @@ def test_a_sentence_gives_the_delay_that_a_crash_caused(desk: Desk) -> None:
 @pytest.mark.long
 def test_a_cancelled_effect_estimate_leaves_no_files(desk: Desk) -> None:
     job = desk.jobs.effect(desk.session.scenario, 6, 0, 500)
-    end_s = time.monotonic() + 120
-    while not list(Path("runs").glob("*/measured")) and time.monotonic() < end_s:
-        time.sleep(0.05)
-    assert list(Path("runs").iterdir())
+    assert wait_until(lambda: bool(list(Path("runs").glob("*/measured"))), within_s=200)
     desk.jobs.close()
     assert job.state == "failed"
     assert not list(Path("runs").iterdir())

@@ -5,12 +5,11 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,19 +22,20 @@ from tests.browser import Page
 from tests.conftest import ROOT
 from tests.lab.live.conftest import serving
 from tests.lab.live.test_window import APP, LIVE, Window
+from tests.lab.programs.realtime.own import PORTS, jumping
 
-PORTS = itertools.count(24_000 + os.getpid() % 900 * 8, 2)
 UDP = ROOT / "scenarios" / "programs" / "udp.yaml"
 
 
-def changes() -> dict[str, object]:
+def changes(duration_s: float, drain_s: float) -> dict[str, object]:
     port = next(PORTS)
-    return {"duration_s": 4, "drain_s": 2, "protocol.port": port, "protocol.own_port": port + 1}
+    times: dict[str, object] = {"duration_s": duration_s, "warmup_s": 0, "drain_s": drain_s}
+    return times | {"protocol.port": port, "protocol.own_port": port + 1}
 
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    session = mobilenet.live(UDP, 1, changes(), allow_code=True)
+    session = mobilenet.live(UDP, 1, changes(30, 1), allow_code=True)
     yield Desk(session, allow_code=True)
     session.close()
 
@@ -58,6 +58,15 @@ def error_of(desk: Desk, **command: object) -> str:
     return str(desk.answer(json.dumps(command), Listener()).get("error", ""))
 
 
+TOUCHES: dict[str, dict[str, Any]] = {
+    "crash": {"host": "h1"}, "cut": {"link": ["s0", "s1"]}, "radio_off": {"station": "s2"},
+}  # fmt: skip
+REFUSED: tuple[tuple[str, dict[str, object]], ...] = (
+    ("pause", {}), ("step", {"what": "event"}), ("rewind", {"to_s": 0}), ("speed", {"speed": 4}),
+    ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}), ("switch", {"branch": 0}),
+)  # fmt: skip
+
+
 @pytest.mark.long
 def test_live_programs_continue_through_crashes_and_cuts(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,27 +75,31 @@ def test_live_programs_continue_through_crashes_and_cuts(
     session, player = desk.session, desk.player
     player.play()
     done: list[str] = []
-    while player.is_playing:
-        player._go_on()
-        if session.now_s > 1 and not done:
-            for what in ("crash", "cut", "radio_off"):
-                more = {"crash": {"host": "h1"}, "cut": {"link": ["s0", "s1"]}, "radio_off": {"station": "s2"}}[what]
-                done.append(str(session.do(what, **more)["do"]))
-            commands = (("pause", {}), ("step", {"what": "event"}), ("rewind", {"to_s": 0}), ("speed", {"speed": 4}),
-                        ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}),
-                        ("switch", {"branch": 0}))  # fmt: skip
-            for command, how in commands:
-                assert "real time" in error_of(desk, command=command, **how), command
-            assert "real time" in error_of(desk, command="hold", on=True) and player.is_going
-            assert error_of(desk, command="hold", on=False) == "" and player.is_going
-            with pytest.raises(ScenarioError, match="h1 is already down, so crash has no effect; expected recover"):
-                session.do("crash", host="h1")
-        if session.now_s > 2 and len(done) == 3:
-            done.append(str(session.do("recover", host="h1")["do"]))
+    names = session.simulation.recording.events.event
+
+    def has_recovered(names: Sequence[str]) -> bool:
+        return "recover" in names and "deliver" in names[names.index("recover") :]
+
+    # The programs may start late, so nothing depends on the time. The active part ends after the recovery of h1.
+    with jumping(tmp_path, (30.0, has_recovered)):
+        while player.is_playing:
+            player._go_on()
+            if "datagram_received" in names and not done:
+                crashed_s = session.now_s
+                for what, more in TOUCHES.items():
+                    done.append(str(session.do(what, **more)["do"]))
+                for command, how in REFUSED:
+                    assert "real time" in error_of(desk, command=command, **how), command
+                assert "real time" in error_of(desk, command="hold", on=True) and player.is_going
+                assert error_of(desk, command="hold", on=False) == "" and player.is_going
+                with pytest.raises(ScenarioError, match="h1 is already down, so crash has no effect; expected recover"):
+                    session.do("crash", host="h1")
+            if len(done) == 3 and session.now_s > crashed_s + 0.5:
+                done.append(str(session.do("recover", host="h1")["do"]))
     assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
     late = error_of(desk, command="why", message="h0:0", host="h1")
     assert late == "why: a run in real time cannot be repeated, so the causes of its delays are not known"
-    with pytest.raises(ScenarioError, match="ended at 4 s; start the run again with a longer duration_s"):
+    with pytest.raises(ScenarioError, match="ended at 30 s; start the run again with a longer duration_s"):
         session.do("crash", host="h2")
     assert error_of(desk, command="save", name="mine") == ""
     run = mobilenet.load("runs/mine")
@@ -97,14 +110,18 @@ def test_live_programs_continue_through_crashes_and_cuts(
     assert error_of(desk, command="save", name="mine") != ""  # The run already exists.
 
 
+def options(duration_s: float, drain_s: float) -> list[str]:
+    return [f"--set={key}={value}" for key, value in changes(duration_s, drain_s).items()]
+
+
 @pytest.mark.long
 def test_the_live_page_plays_a_real_time_run(tmp_path: Path) -> None:
-    options = [f"--set={key}={value}" for key, value in changes().items()]
-    with serving(tmp_path, str(UDP), "--allow-code", *options) as served:
-        with Page(1400, 860) as page:
+    """The page follows a run that lasts longer than the test, and then one that is over soon."""
+    with Page(1400, 860) as page:
+        with serving(tmp_path, str(UDP), "--allow-code", *options(300, 2)) as served:
             window = Window(page, served)
             window.value(f"{LIVE}.ask({{command: 'play'}})")
-            page.until(f"{APP}.run.now_s > 1")
+            page.until(f"{APP}.run.now_s > 0.5")
             page.until("document.body.textContent.includes('Playing in real time, recently up to ')")
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
             page.until(f"Boolean({APP}.run.flagsAt(2, {APP}.run.now_s) & Mobilenet.DOWN)")
@@ -123,12 +140,17 @@ def test_the_live_page_plays_a_real_time_run(tmp_path: Path) -> None:
             page.until("document.querySelector('.mn-right-side').textContent.includes('of 6 hosts')")
             text = window.value("document.querySelector('.mn-right-side').textContent")
             assert "why" not in text and "-1 message" not in text
+        with serving(tmp_path, str(UDP), "--allow-code", *options(0.5, 0.1)) as served:
+            page.visit(served.url)
+            page.until(f"location.port === '{served.port}'")
+            window.until_ready()
+            window.value(f"{LIVE}.ask({{command: 'play'}})")
             page.until(f"{LIVE}.state.is_over")
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
             page.until("document.querySelector('.mn-toast').textContent.includes('start the run again with a longer')")
-            page.evaluate(f"{APP}.clock.seek(1)")
+            page.evaluate(f"{APP}.clock.seek(0.2)")
             page.until("document.querySelector('.mn-past').textContent.includes('no longer possible')")
             page.until("!document.querySelector('.mn-save').disabled")
-        code, out, _ = served.end()
-        assert code == 0 and "Next: mobilenet map runs/" in out
-        assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
+            code, out, _ = served.end()
+    assert code == 0 and "Next: mobilenet map runs/" in out
+    assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1

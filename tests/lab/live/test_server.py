@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -11,7 +12,9 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -19,6 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import mobilenet
+from mobilenet.lab.live import server as server_module
 from mobilenet.lab.live import stream
 from mobilenet.lab.live.desk import Desk
 from mobilenet.lab.live.jobs import BEHIND
@@ -26,7 +30,7 @@ from mobilenet.lab.live.server import Page
 from mobilenet.lab.live.server import Server as Sockets
 from mobilenet.lab.live.stream import Listener, Place
 from tests.conftest import FIRST, SCENARIOS
-from tests.lab.live.conftest import Server, Talk, serving
+from tests.lab.live.conftest import PATIENCE_S, Server, Talk, serving
 
 
 def refusal(url: str, **headers: str) -> tuple[int, str]:
@@ -64,7 +68,7 @@ def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
 @pytest.mark.long
 def test_live_states_contain_the_recorded_events(talk: Talk, tmp_path: Path) -> None:
     talk.ask("play", speed=8)
-    time.sleep(0.5)
+    talk.until_state(lambda one: one["time_ns"] > 10**9)
     talk.play_out()
     states = [one for one in talk.states if one["type"] == "state"]
     run = mobilenet.run(FIRST, out=tmp_path / "plain")
@@ -123,15 +127,17 @@ def test_listeners_choose_their_pace_but_see_actions_at_once(served: Server) -> 
         for talk in (slow, usual):
             talk.since()
         slow.ask("pace", states_per_s=0.1)
-        usual.ask("play", speed=4, until_s=6)
-        usual.until_state(lambda one: one["time_ns"] >= 5_000_000_000)
+        usual.ask("play", speed=4)
+        while len(usual.states) < 25:  # The time that this takes depends on the machine.
+            usual.receive()
         assert "error" not in slow.do("crash", host="h3")
         done = slow.until_state(lambda one: one.get("interventions"))
         assert done["interventions"][0]["do"] == "crash"
+        assert len(usual.states) > 2 * len(slow.states)
+        end_s = done["time_ns"] / 1e9 + 1
+        usual.ask("play", speed="max", until_s=end_s)
         for talk in (slow, usual):
-            talk.until_at(6)
-    assert len(slow.states) < 10
-    assert len(usual.states) > 2 * len(slow.states)
+            talk.until_at(end_s)
     times_ns = [
         [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
     ]
@@ -150,8 +156,10 @@ def test_a_live_run_waits_while_a_client_views_the_past(talk: Talk, served: Serv
         talk.ask("hold", on=True)  # Both clients now hold the run.
         talk.ask("hold", on=False)
         assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
+        released_s = time.monotonic()
     going = talk.until_state(lambda one: one["is_playing"])
-    assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
+    # The run does not catch up on the time for which it was held.
+    assert 0 <= going["time_ns"] - waiting["time_ns"] <= (time.monotonic() - released_s) * 1e9
     talk.ask("hold", on=True)
     talk.ask("play", speed="max")  # The client that plays releases its hold, so the run resumes.
     talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
@@ -160,23 +168,23 @@ def test_a_live_run_waits_while_a_client_views_the_past(talk: Talk, served: Serv
 
 @pytest.mark.long
 def test_a_step_survives_a_client_viewing_the_past(tmp_path: Path) -> None:
-    served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("step", what="violation")
-        talk.ask("hold", on=True)
-        talk.until_state(lambda one: "is_held" in one)
-        talk.ask("hold", on=False)
-        assert talk.until_state(lambda one: "stepped" in one)["is_over"]
-    assert served.end()[0] == 0
+    with serving(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60") as served:
+        with Talk(served) as talk:
+            talk.since()
+            talk.send("step", what="violation")  # The client does not wait for the reply, so the step is not over yet.
+            talk.ask("hold", on=True)
+            talk.until_state(lambda one: "is_held" in one)
+            talk.ask("hold", on=False)
+            assert talk.until_state(lambda one: "stepped" in one)["is_over"]
+        assert served.end()[0] == 0
 
 
 @pytest.mark.long
 def test_a_slow_listener_does_not_slow_the_run(talk: Talk) -> None:
     talk.ask("pace", states_per_s=0.1)
     began_s = time.monotonic()
-    talk.play_to(20, 50)
-    assert time.monotonic() - began_s < 10  # This takes 0.4 s on a fast machine.
+    talk.play_to(5, 50)
+    assert time.monotonic() - began_s < 9.5  # This takes 0.1 s on a fast machine. The listener would wait for 10 s.
 
 
 class Slow(Page):
@@ -233,18 +241,6 @@ def test_a_listener_far_behind_catches_up_during_a_pause(
         for state in listener.states
     )
     assert row_count == rows
-
-
-@pytest.mark.long
-def test_many_commands_do_not_delay_the_next_state(talk: Talk) -> None:
-    talk.ask("play", speed=1)
-    for _ in range(80):
-        talk.ask("speed", speed=1)
-    begun_s = time.monotonic()
-    for _ in range(5):
-        talk.state()
-    # The five states take about 0.25 s. In an earlier version, each command delayed a state by 50 ms.
-    assert time.monotonic() - begun_s < 2
 
 
 @pytest.mark.long
@@ -392,21 +388,47 @@ def test_an_oversized_message_closes_only_its_socket(served_to_all: Server) -> N
         assert "error" not in other.ask("pause")
 
 
-def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> None:
-    with Talk(served_to_all) as talk:
-        for i in range(1000):
-            talk.socket.send(json.dumps({"command": "pause", "id": i}))
-        time.sleep(1.2)
-        talk.socket.send(json.dumps({"command": "pause", "id": 1000}))
-        replies = [talk.receive()]
-        while replies[-1].get("id") != 1000:
-            replies.append(talk.receive())
-        assert "error" not in replies[-1]
-        errors = [reply["error"] for reply in replies if "error" in reply]
-        assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
-        # While the thousand commands are handled, at most one error is sent per second.
-        assert len(errors) <= 3
-        assert len(replies) - len(errors) <= 301
+class Flood:
+    """A connection on which messages arrive at certain times, given as pairs of a number of messages and a time."""
+
+    def __init__(self, *bursts: tuple[int, float]) -> None:
+        self._times_s = [time_s for count, time_s in bursts for _ in range(count)]
+        self.count = 0
+        self.now_s = 0.0
+        self.replies: list[dict[str, Any]] = []
+
+    def __aiter__(self) -> Flood:
+        return self
+
+    async def __anext__(self) -> str:
+        if self.count == len(self._times_s):
+            raise StopAsyncIteration
+        self.now_s = self._times_s[self.count]
+        self.count += 1
+        return json.dumps({"command": "pause", "id": self.count})
+
+    async def send(self, text: str) -> None:
+        self.replies.append(json.loads(text))
+
+
+def test_the_live_server_rejects_a_flood_of_commands(
+    slow: tuple[Desk, Sockets, Slow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, server, _ = slow
+
+    async def answer(listener: Listener, text: str | bytes) -> dict[str, Any]:
+        return desk.answer(text, listener)
+
+    flood: Any = Flood((1000, 0.0), (1, 0.9), (1, 1.0), (150, 1.5))
+    monkeypatch.setattr(server_module, "time", SimpleNamespace(monotonic=lambda: flood.now_s))
+    monkeypatch.setattr(server, "_answer", answer)
+    asyncio.run(server._listen(flood))
+    answered = [reply["id"] for reply in flood.replies if "error" not in reply]
+    assert answered == [*range(1, 101), *range(1002, 1102)]
+    # There is one error per second.
+    errors = {reply["id"]: reply["error"] for reply in flood.replies if "error" in reply}
+    why = "more than 100 messages a second: further messages in this second are dropped"
+    assert errors == {101: why, 1102: why}
 
 
 @pytest.mark.long
@@ -426,7 +448,7 @@ def test_a_background_job_has_low_priority_and_can_be_cancelled(talk: Talk, serv
     talk.do("crash", host="h1")
     number = talk.ask("effect", intervention=0)["job"]
     session = psutil.Process(served.process.pid)
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while (niceness := [child.nice() for child in session.children()]) != [min(19, session.nice() + BEHIND)]:
         assert time.monotonic() < until, niceness
         time.sleep(0.01)
@@ -482,25 +504,27 @@ def test_live_rejects_impossible_options_in_one_line(options: tuple[str, ...], c
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.long
-def test_an_unresponsive_listener_does_not_delay_the_shutdown(served: Server) -> None:
-    with Talk(served) as deaf, Talk(served) as talk:
-        for one in (deaf, talk):
-            one.since()
-        talk.do("crash", host="h3")
-        talk.play_out()
-        began_s = time.monotonic()
-        code, out, _ = served.end()
-        # By default, the server would wait up to 10 s for a listener to close its connection.
-        assert time.monotonic() - began_s < 4
-    assert code == 0
-    assert "is in runs/" in out
+def test_an_unresponsive_listener_does_not_delay_the_shutdown(slow: tuple[Desk, Sockets, Slow]) -> None:
+    _, server, listener = slow
+    server.listeners.remove(listener)
+    server.start()
+    address = urlsplit(server.address)
+    with socket.create_connection(("127.0.0.1", address.port)) as deaf:
+        deaf.sendall(
+            f"GET /socket?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: Upgrade\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            .encode()
+        )  # fmt: skip
+        assert deaf.recv(100).startswith(b"HTTP/1.1 101")
+        server.close()
+        # By default, the server would wait up to 10 s for a listener to close its connection, and `close` up to 5 s.
+        assert not server._thread.is_alive()
 
 
 @pytest.mark.long
 def test_live_reports_a_port_in_use_in_one_line(served_to_all: Server, tmp_path: Path) -> None:
     other = Server(tmp_path, str(FIRST), "--port", str(served_to_all.port))
-    _, err = other.process.communicate(timeout=60)
+    _, err = other.process.communicate(timeout=PATIENCE_S)
     assert other.process.returncode == 2
     assert len(err.splitlines()) == 1
     assert f"port {served_to_all.port}: " in err

@@ -17,6 +17,9 @@ from tests.lab.live.conftest import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
 APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
+# The vertical space between the panels of a narrow window.
+PANELS = """below = document.querySelector('.mn-left').getBoundingClientRect().bottom,
+    above = document.querySelector('.mn-right-side').getBoundingClientRect().top"""
 
 
 class Window:
@@ -34,9 +37,7 @@ class Window:
         wanted = f"b.textContent === {json.dumps(words)} && !b.disabled"
         button = f"[...document.querySelectorAll('button')].find(b => {wanted})"
         self.page.until(f"Boolean({button})")
-        self.page.evaluate(f"{button}.setAttribute('data-test', 'this')")
-        self.page.click_on("[data-test=this]")
-        self.page.evaluate("document.querySelector('[data-test=this]')?.removeAttribute('data-test')")
+        self.page.click_on_element(button)
 
     def value(self, expression: str) -> Any:
         return self.page.evaluate(expression)
@@ -50,6 +51,9 @@ class Window:
     def choose(self, host: int) -> None:
         self.page.click(*self.pixels(host))
         self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
+
+    def pixel_y(self, host: int) -> str:
+        return f"{APP}.field.pixels({host})[1] + {APP}.map.getContainer().getBoundingClientRect().top"
 
     def pixels(self, host: int) -> tuple[float, float]:
         # waits until the page has been drawn
@@ -126,20 +130,24 @@ def test_a_live_run_with_interventions_can_be_saved_and_repeated(window: Window,
 def test_the_page_clock_lags_the_run_by_at_most_one_state(window: Window) -> None:
     window.value(f"{{ {LIVE}.pictureMs = () => 1000; }}")
     window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
-    window.page.until(f"{APP}.run.now_s > 2")
-    behind = window.value(
+    # The page calls `tick` with each state. On a busy machine, states arrive more rarely, or several at once.
+    looks = window.value(
         f"""new Promise((done) => {{
-          const found = [];
+          const found = [], times = [], tick = {APP}.clock.tick;
+          {APP}.clock.tick = (stamp) => {{
+            if (times.at(-1) !== {APP}.run.now_s) times.push({APP}.run.now_s);
+            tick(stamp);
+          }};
           const look = () => {{
-            found.push({APP}.run.now_s - {APP}.clock.t);
+            if (times.length > 3) found.push([times.at(-2), {APP}.clock.t, {APP}.run.now_s]);
             if (found.length < 40) setTimeout(look, 53);
-            else done(found.sort((a, b) => a - b));
+            else done(found);
           }};
           look();
         }})"""
     )
-    assert behind[0] >= 0
-    assert behind[20] < 0.3
+    assert all(clock_s <= now_s for _, clock_s, now_s in looks)
+    assert sum(previous_s <= clock_s for previous_s, clock_s, _ in looks) > 20
 
 
 def test_continuing_from_an_earlier_time_starts_a_new_branch(window: Window) -> None:
@@ -336,25 +344,26 @@ def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
 def test_buttons_of_the_live_page_show_their_state(window: Window) -> None:
     page = window.page
 
-    def is_disabled(words: str) -> bool:
-        button = (
-            f"[...document.querySelectorAll('.mn-actions button')].find(b => b.textContent === {json.dumps(words)})"
-        )
-        return bool(window.value(f"{button}.disabled"))
+    def until_disabled(**expected: bool) -> None:
+        buttons = "document.querySelectorAll('.mn-actions button')"
+        for words, is_disabled in expected.items():
+            wanted = (
+                f"b.textContent === {json.dumps(words.replace('_', ' '))} && b.disabled === {json.dumps(is_disabled)}"
+            )
+            page.until(f"[...{buttons}].some(b => {wanted})")
 
     window.play_to(3)
     window.choose(2)
     page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
     page.until(f"{LIVE}.interventions.length === 1")
-    page.until("[...document.querySelectorAll('.mn-actions button')].some(b => b.textContent === 'Join' && b.disabled)")
-    assert [is_disabled(words) for words in ("Crash", "Recover", "Broadcast", "Leave")] == [True, False, True, True]
+    until_disabled(Join=True, Crash=True, Recover=False, Broadcast=True, Leave=True)
     page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
-    assert [is_disabled(words) for words in ("Radio off", "Radio on", "Cut")] == [False, True, False]
+    until_disabled(Radio_off=False, Radio_on=True, Cut=False)
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
     page.until("document.querySelector('[data-live=loss]').placeholder === '25 %'")
-    assert [is_disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
+    until_disabled(Radio_off=True, Radio_on=False)
 
 
 def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> None:
@@ -363,10 +372,8 @@ def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> N
         window.play_to(3)
         for host in range(6):
             page.evaluate(f"{APP}.select({{kind: 'host', id: {host}}})")
-            _, y = window.pixels(host)
-            below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
-            above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
-            assert below < y < above and above - below > 800 / 4
+            page.until(f"""(() => {{ const y = {window.pixel_y(host)}, {PANELS};
+                return below < y && y < above && above - below > 800 / 4; }})()""")
         # The card shows the diagram of its host.
         page.until("document.querySelector('.mn-content .mn-space canvas').clientWidth > 200")
 
@@ -384,7 +391,7 @@ def test_the_field_stays_visible_when_the_diagram_opens(served: Server) -> None:
         before = float(window.value(lowest))
         page.click_on(".mn-fold-space")
         page.until(f"{lowest} > {before} + 10")  # The map uses the free space again.
-        assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
+        page.until("document.querySelector('.mn-space canvas').clientHeight === 0")
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
 
@@ -400,7 +407,7 @@ def test_panels_in_a_narrow_window_cover_no_station(width: int, height: int, ser
         window = Window(page, served)
         page.until(seen)
         window.play_to(3)
-        assert window.value(seen)
+        page.until(seen)
         for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
             # A card covers part of the map, and later frees the space again.
             page.evaluate(f"{APP}.select({chosen})")
@@ -436,6 +443,6 @@ def test_the_zoom_level_is_preserved_after_a_rewind(served: Server) -> None:
         page.evaluate(f"{LIVE}.ask({{command: 'rewind', to_s: 2}})")
         page.until("window.isBefore === undefined")
         window.until_ready()
-        assert window.value(f"{APP}.map.getZoom()") == pytest.approx(zoom, abs=0.2)
+        page.until(f"Math.abs({APP}.map.getZoom() - {zoom}) < 0.2")
         page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
         assert window.value(f"{APP}.refit()") is True

@@ -14,7 +14,7 @@ import pytest
 from tests.browser import Page, chromium, is_required
 from tests.conftest import SCENARIOS
 from tests.lab.live.conftest import Server, serving
-from tests.lab.live.test_window import APP, Window
+from tests.lab.live.test_window import APP, PANELS, Window
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
 
@@ -71,8 +71,12 @@ def test_live_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> No
         window.play_to(17)
         grown = json.loads(window.value(drawn))
         # The bars fit into the scale.
-        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1
-        window.page.visit(seventy.url)
+        highest = max(map(max, grown["stations"][0][1]))
+        page.until(f"{APP}.boxes.highest() === {highest}")
+        assert highest > 1
+        page.evaluate("window.isBefore = true")
+        page.visit(seventy.url)
+        page.until("window.isBefore === undefined")
         window.until_ready()
         assert json.loads(window.value(drawn)) == grown
         assert max(map(max, grown["hosts"][0][1])) > 1
@@ -86,10 +90,8 @@ def test_a_narrow_window_selects_and_shows_the_violating_host(violating: Server)
         page.until(f"Boolean({APP}.live.state.violation) && {APP}.selected.id !== 1")
         culprit = window.value(f"{APP}.live.state.violation.node")
         assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == culprit
-        _, y = window.pixels(int(culprit[1:]))
-        below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
-        above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
-        assert below < y < above
+        y = window.pixel_y(int(culprit[1:]))
+        page.until(f"(() => {{ const y = {y}, {PANELS}; return below < y && y < above; }})()")
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])
@@ -104,8 +106,8 @@ def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, s
         )
         top = "document.querySelector('.mn-space').getBoundingClientRect().top"
         content = "document.querySelector('.mn-content').getBoundingClientRect()"
-        assert window.value(f"{top} - {content}.top") < 140
-        assert window.value(f"{top} < {content}.bottom - 30")  # The diagram is visible without scrolling.
+        page.until(f"{top} - {content}.top < 140")
+        page.until(f"{top} < {content}.bottom - 30")  # The diagram is visible without scrolling.
 
 
 def test_clicking_a_protocol_variable_explains_it(served: Server) -> None:
