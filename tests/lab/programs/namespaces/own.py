@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
+from tests.lab.programs.realtime.own import PATIENCE_S, jumping_when
 
 # Continuous integration runs these tests as an ordinary user, and sets this variable so that root skips them.
 APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))
@@ -57,7 +60,9 @@ def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
     return {"mobility": {"model": "tracks", "file": "tracks.csv"}}
 
 
-def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
+def scenario(
+    folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = PATIENCE_S, **more: Any
+) -> Path:
     """Write a scenario whose hosts are in one cell by default. A command is either a list of words or a shell command
     line.
     """
@@ -84,9 +89,17 @@ def until_success(request: str) -> str:
     return f"sleep 0.5; until {request}; do sleep 0.2; done"
 
 
-def play(path: Path) -> Run:
-    """Run a scenario in real time, and write the run to `run` next to it."""
-    return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
+def play(path: Path, *ends: str) -> Run:
+    """Run a scenario in real time, and write the run to `run` next to it. If `ends` names nodes, the active part is
+    over as soon as their programs have ended, however long a busy machine takes for that.
+    """
+    jumps = [(json.loads(path.read_text())["duration_s"], partial(_have_ended, ends))] if ends else []
+    with jumping_when(path.parent, jumps):
+        return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
+
+
+def _have_ended(names: Sequence[str], applications: Any) -> bool:
+    return not any(applications._exchange._machines.running[name].is_running for name in names)
 
 
 def output_of(done: Run, node: str) -> str:

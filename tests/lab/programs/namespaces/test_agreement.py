@@ -29,7 +29,7 @@ def _apart(folder: Path) -> dict[str, object]:
 def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
-    done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
+    done = play(scenario(tmp_path, commands, wireless={"loss": 0.2}, **_apart(tmp_path)), "h0")
     measured = {
         int(number): float(ms)
         for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.programs.namespaces.own import USUAL, scenario, skip_without
+from tests.lab.programs.own import wait_until
 
 pytestmark = USUAL
 MARK = "MOBILENET_TEST_MARK"
@@ -41,9 +41,7 @@ def serving(folder: Path, commands: dict[str, object], mark: str, *options: str)
     with subprocess.Popen(
         [*command, *options], env={**os.environ, MARK: mark}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as emulator:
-        deadline = time.monotonic() + 20
-        while len(processes_with(mark)) < 6 and time.monotonic() < deadline and emulator.poll() is None:
-            time.sleep(0.05)
+        wait_until(lambda: len(processes_with(mark)) >= 6 or emulator.poll() is not None)
         yield emulator
 
 
@@ -55,11 +53,8 @@ def test_a_run_of_real_software_leaves_no_processes_behind(way: str, tmp_path: P
     with serving(tmp_path, {"h0": STUBBORN, "h1": last}, mark) as emulator:
         if way != "a crash of a program":
             emulator.send_signal(signal.SIGINT if way == "Ctrl-C" else signal.SIGKILL)
-        emulator.wait(20)
-    deadline = time.monotonic() + 5
-    while processes_with(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert processes_with(mark) == []
+        emulator.wait()
+    assert wait_until(lambda: not processes_with(mark))
     left = {path.name for path in tmp_path.iterdir()} - {"scenario.yaml"}
     assert left == (set() if way == "kill -9" else {"run"})
     assert not list((tmp_path / "run").glob("machines.json"))
@@ -76,7 +71,7 @@ def test_commands_can_be_executed_inside_a_run_in_progress(tmp_path: Path) -> No
         shell = subprocess.run([*join, "--shell", "h0"], input="echo $((6 * 7)) here\nexit 4\n", capture_output=True,
                                text=True)  # fmt: skip
         emulator.send_signal(signal.SIGINT)
-        emulator.wait(20)
+        emulator.wait()
     assert "10.77.0.2/16" in inside.stdout and "h1" in inside.stdout and inside.returncode == 3
     assert stranger.returncode == 2 and "h7 is not running now; expected one of h0, h1" in stranger.stderr
     assert "42 here" in shell.stdout and shell.returncode == 4
@@ -89,6 +84,6 @@ def test_exiting_the_shell_ends_the_run(tmp_path: Path) -> None:
     path = scenario(tmp_path, {"h1": ["sleep", "60"]}, duration_s=60.0)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
     done = subprocess.run([*command, "--shell", "h0"], input="sleep 0.5; ping -c 2 -i 0.3 h1\nexit\n", text=True,
-                          capture_output=True, timeout=30)  # fmt: skip
+                          capture_output=True)  # fmt: skip
     assert "bytes from h1" in done.stdout
     assert "stopped by the end of the shell at " in done.stderr and done.returncode == 3

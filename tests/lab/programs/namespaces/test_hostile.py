@@ -75,8 +75,8 @@ def test_an_emulator_that_corrupts_packets_is_detected(
     monkeypatch.setattr(
         Applications, "hand_over", lambda self, name, packet: fault(lambda *what: sound(self, *what), name, packet)
     )
-    commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS, "h2": WAITS}
-    done = play(scenario(tmp_path, commands, count=3, duration_s=1.5))
+    commands = {"h0": "ping -c 3 -i 0.2 -W 1 h1; true", "h1": WAITS, "h2": WAITS}
+    done = play(scenario(tmp_path, commands, count=3), "h0")
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
 
@@ -121,6 +121,6 @@ def test_an_emulator_fault_inside_the_device_is_detected(
     """The captures at both ends agree, so only the counters and checksums of the kernel can show the fault."""
     skip_without("ping")
     plant(monkeypatch)
-    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS}, duration_s=1.5))
+    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 -W 1 h1; true", "h1": WAITS}), "h0")
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)

@@ -43,7 +43,7 @@ def test_packets_with_forged_addresses_are_dropped(tmp_path: Path) -> None:
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}
-    done = play(scenario(tmp_path, commands, count=3, protocol={"root": True}))
+    done = play(scenario(tmp_path, commands, count=3, protocol={"root": True}), "h0")
     real_time = done.manifest["real_time"]
     assert real_time["packets_spoofed"] == {"h0": 1}
     assert real_time["packets_misaddressed"] == {"h0": 1}
@@ -73,7 +73,7 @@ def test_bytes_that_break_tcp_are_not_blamed_on_the_emulator(tmp_path: Path) -> 
     skip_without()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
     commands = {"h0": [sys.executable, "raw.py"], "h1": WAITS}
-    done = play(scenario(tmp_path, commands, protocol={"root": True}))
+    done = play(scenario(tmp_path, commands, protocol={"root": True}), "h0")
     assert done.metrics["datagrams"] >= 4 and done.verdict == "valid"  # type: ignore[operator]
 
 
@@ -83,7 +83,7 @@ def test_root_inside_a_host_cannot_see_hidden_files(tmp_path: Path) -> None:
     secret.write_text("secret")
     try:
         line = f"id -u; umount -l {Path.home()} /home /root /tmp; cat {secret}; nsenter -t 1 -m cat {secret}; true"
-        done = play(scenario(tmp_path, {"h0": line}, protocol={"root": True}))
+        done = play(scenario(tmp_path, {"h0": line}, protocol={"root": True}), "h0")
     finally:
         secret.unlink()
     assert output_of(done, "h0") == "0\n"
@@ -95,7 +95,7 @@ def test_programs_cannot_see_outside_processes_or_user_files(tmp_path: Path) -> 
     secret.write_text("secret")
     try:
         line = f"kill -9 1 {os.getpid()}; cat {secret} /proc/1/environ; ls /proc | grep -c '^[0-9]'; ls /run /tmp; true"
-        done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
+        done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}), "h0", "h1")
     finally:
         secret.unlink()
     # The program can see only process 1 and its own processes.
@@ -120,7 +120,7 @@ def test_packets_of_programs_stay_in_the_emulated_network(tmp_path: Path) -> Non
                 "except OSError: print('refused')\n"
             )
             (tmp_path / "reach.py").write_text(code)
-            done = play(scenario(tmp_path, {"h0": [sys.executable, "reach.py"]}))
+            done = play(scenario(tmp_path, {"h0": [sys.executable, "reach.py"]}), "h0")
         finally:
             other.unlink(missing_ok=True)
     assert output_of(done, "h0").split() == ["refused"] * 3
@@ -153,7 +153,8 @@ def test_shared_memory_of_a_program_is_counted_once(tmp_path: Path) -> None:
     skip_without()
     children = "for i in range(6): os.fork() or (time.sleep(1), os.write(1, b'%d\\n' % len(shared)), os._exit(0))"
     lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
-    done = play(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
+    path = scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}})
+    done = play(path, "h0")
     assert output_of(done, "h0").split() == [str(30 << 20)] * 6
 
 

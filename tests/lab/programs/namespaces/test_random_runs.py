@@ -13,7 +13,6 @@ import random
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
 from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
 from tests.lab.programs.namespaces.test_cleanup import MARK, processes_with
+from tests.lab.programs.own import wait_until
 
 pytestmark = USUAL
 DURATION_S = 6.0
@@ -119,10 +119,10 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
         play(draw(seed, folder))
     except PluginError as error:  # If a program fails, the run ends early, but it is still judged.
         print(error)
-    time.sleep(0.2)
+    is_alone = wait_until(lambda: not processes_with(mark), within_s=5)
     verdicts = verify_run(folder / "run")
     problems = [f"{name}: {each.explanation}" for name, each in verdicts.items() if each.answer == "violated"]
-    if processes_with(mark):
+    if not is_alone:
         problems.append("processes are left")
     if len(os.listdir("/proc/self/fd")) > before:
         problems.append(f"{len(os.listdir('/proc/self/fd')) - before} descriptors are left")

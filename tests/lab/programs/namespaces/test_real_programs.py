@@ -126,7 +126,7 @@ def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> 
 def test_capture_files_contain_the_packets_that_were_sent(tmp_path: Path) -> None:
     """tshark reads the captures, which must contain a packet for each event in the record."""
     skip_without("ping", "tshark")
-    done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
+    done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}), "h0")
     capture = done.path / "packets" / "h0.pcap"
     read = subprocess.run(["tshark", "-r", str(capture)], capture_output=True, text=True, check=True).stdout
     assert "Echo (ping) request" in read and "Echo (ping) reply" in read
@@ -141,7 +141,8 @@ def _events_of(done: Run, node: str) -> int:
 def test_servers_stopped_after_the_active_part_are_listed(tmp_path: Path) -> None:
     skip_without("ping")
     ignores = "trap '' TERM; while true; do ping -c 1 -W 1 h0 > /dev/null; sleep 0.1; done"
-    path = scenario(tmp_path, {"h0": "exec sleep 60", "h1": ignores, "h2": "true"}, count=3, drain_s=6)
+    commands = {"h0": "exec sleep 60", "h1": ignores, "h2": "true"}
+    path = scenario(tmp_path, commands, count=3, duration_s=2.0, drain_s=6)
     done = play(path)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid", done.verdicts

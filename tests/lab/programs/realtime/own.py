@@ -8,7 +8,8 @@ import json
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -84,10 +85,19 @@ def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float =
     return write(folder, values)
 
 
+def jumping(folder: Path, *jumps: tuple[float, Holds]) -> AbstractContextManager[None]:
+    """Let the clock of a run jump ahead to a time in seconds as soon as a condition holds, one jump after the other."""
+    return jumping_when(folder, [(at_s, partial(_holds_in, holds)) for at_s, holds in jumps])
+
+
+def _holds_in(holds: Holds, applications: Any) -> bool:
+    return holds(applications._note.__self__.event)
+
+
 @contextmanager
-def jumping(folder: Path, *jumps: tuple[float, Holds]) -> Iterator[None]:
-    """Let the clock of a run jump ahead to a time in seconds as soon as a condition holds, one jump after the other.
-    Programs whose function `read` waits in this folder may continue after each step.
+def jumping_when(folder: Path, jumps: Sequence[tuple[float, Callable[[Any], bool]]]) -> Iterator[None]:
+    """Let the clock jump when a condition of the applications holds. Programs whose function `read` waits in this
+    folder may continue after each step.
     """
     elapsed_ns, finish_step = Pace._elapsed_ns, Pace.finish_step
     ahead_ns, left = 0, list(jumps)
@@ -98,8 +108,7 @@ def jumping(folder: Path, *jumps: tuple[float, Holds]) -> Iterator[None]:
         finish_step(pace)
         for each in waiting:
             each.unlink()
-        applications: Any = pace._take.__self__  # type: ignore[attr-defined]
-        if left and left[0][1](applications._note.__self__.event):
+        if left and left[0][1](pace._take.__self__):  # type: ignore[attr-defined]
             at_s, _ = left.pop(0)
             ahead_ns += max(0, int(at_s * 1e9) - pace._elapsed_ns())
 
