@@ -13,6 +13,7 @@ from mobilenet.lab.programs import run_programs
 from mobilenet.verify import verify_run
 from tests.lab.programs.own import of_node, play, processes
 
+# On a slow machine, a node gossips during the run, too. It never passes on all values, so deliveries are missing.
 GOSSIP = """
 import json, sys, threading, time
 
@@ -26,7 +27,7 @@ def gossip():
         time.sleep(0.1)
         with lock:
             for neighbour in neighbours if values else []:
-                say(neighbour, {"type": "gossip", "messages": values})
+                say(neighbour, {"type": "gossip", "messages": values[:1]})
 
 threading.Thread(target=gossip, daemon=True).start()
 for line in sys.stdin:
