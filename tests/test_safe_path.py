@@ -99,7 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / SCENARIO, place / "scenarios")
     (place / "scenarios" / "study.yaml").write_text(STUDY)
     (place / "clean").mkdir()  # This folder is for programs, which may import the modules next to them.
-    realtime.scenario(place / "clean", "while True: time.sleep(1)")
+    realtime.scenario(place / "clean", "while True: time.sleep(1)", duration_s=2.0)
     for planted in (place, place / "scenarios"):
         plant(planted, mark)
     execute(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")

@@ -87,7 +87,9 @@ def test_independent_delay_accounts_agree_to_the_nanosecond(name: str, tmp_path:
 @pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 def test_independent_delay_accounts_of_udp_agree(tmp_path: Path) -> None:
     """The run is in real time. All of its delay is explained, and the mean delay equals the metric."""
-    overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={next(PORTS)}"]
+    port = next(PORTS)
+    overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={port}"]
+    overrides.append(f"protocol.own_port={port + 1}")
     udp = SCENARIOS / "programs/udp.yaml"
     run = mobilenet.run(udp, out=tmp_path / "run", overrides=overrides, allow_code=True, real_time=RealTime())
     shares = assert_agree(run.path)
