@@ -6,13 +6,14 @@ Source    ours: docs/architecture/time-and-chance.md
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 # called with the seconds that have been simulated, and the total number of seconds
 Progress = Callable[[float, float], None]
 
-SECOND = 1_000_000_000
-MILLISECOND = 1_000_000
-MICROSECOND = 1_000
+SECOND: Final = 1_000_000_000
+MILLISECOND: Final = 1_000_000
+MICROSECOND: Final = 1_000
 
 
 def ns(seconds: float) -> int:

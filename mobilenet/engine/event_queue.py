@@ -1,10 +1,10 @@
 """The event calendar of one run, and its clock.
 
-Model     A pending event is a plain callable. Events wait in an unsorted list for their time bucket, which is sorted
-          when it begins. A heap contains the events that were scheduled for the current bucket after it began, so that
-          it stays short even with many timers. The key of an event is one number that combines the time since the
-          bucket began, the priority and the sequence number. Lists and heap contain only keys, because with thousands
-          of nodes, comparing and freeing tuples of keys and callables would mostly wait for memory.
+Model     A pending event is a plain callable. Each time bucket has a dictionary of its events. The keys are sorted when
+          the bucket begins. A heap contains the keys of events that were scheduled for the current bucket after it
+          began, so that it stays short even with many timers. The key of an event is one number that combines the time
+          since the bucket began, the priority and the sequence number. With thousands of nodes, most time would be
+          spent waiting for memory if tuples of keys and callables were compared, or if all buckets shared a dictionary.
 Ties      Events at the same time are ordered by priority, and then by the order in which they were scheduled.
 Units     Times are integer nanoseconds.
 Errors    `at` raises ValueError for a time in the past. `run_until` checks every million events whether the run makes
@@ -41,9 +41,9 @@ class Calendar:
     """The calendar of events, which frames and messages use directly. `Kernel` is its interface for simpy."""
 
     __slots__ = (
-        "_actions",
         "_base",
         "_buckets",
+        "_current",
         "_heap",
         "_horizon",
         "_later",
@@ -63,10 +63,10 @@ class Calendar:
         self._until = -1  # the end of the current call of run_until
         self._horizon = 0  # end of the current bucket
         self._base = 0  # start of the current bucket; its keys are relative to it
-        self._sorted: list[Key] = []  # the events of the current bucket that existed when it began, last one first
-        self._heap: list[Key] = []  # the other events of the current bucket
-        self._later: dict[int, list[Key]] = {}  # all other events, by bucket
-        self._actions: dict[Key, Action] = {}
+        self._current: dict[Key, Action] = {}  # the events of the current bucket
+        self._sorted: list[Key] = []  # the keys of those that existed when it began, last one first
+        self._heap: list[Key] = []  # the keys of the others
+        self._later: dict[int, dict[Key, Action]] = {}  # all other events, by bucket
         self._buckets: list[int] = []  # the numbers of the buckets in `_later`, as a heap
 
     def at(self, time_ns: int, action: Action) -> None:
@@ -88,16 +88,16 @@ class Calendar:
         bucket = time_ns >> BUCKET_BITS
         begin_ns = self._base if time_ns < self._horizon else bucket << BUCKET_BITS
         key: Key = _key(time_ns - begin_ns, priority, sequence)
-        self._actions[key] = action
         if time_ns < self._horizon:
+            self._current[key] = action
             heappush(self._heap, key)
             return
         later = self._later.get(bucket)
         if later is None:
-            self._later[bucket] = [key]
+            self._later[bucket] = {key: action}
             heappush(self._buckets, bucket)
         else:
-            later.append(key)
+            later[key] = action
 
     def advance_to(self, time_ns: int, sequence: int) -> bool:
         """Advance the clock, within an action, to the entry with this time and sequence number. Return False if another
@@ -172,9 +172,7 @@ class Calendar:
             key = heappop(self._heap)
         else:
             key = self._sorted.pop()
-        action = self._actions[key]
-        del self._actions[key]
-        return action
+        return self._current.pop(key)
 
     def _has_events(self) -> bool:
         """Return whether there are events. Begin the next bucket if the current one is empty."""
@@ -183,7 +181,8 @@ class Calendar:
         if not self._buckets:
             return False
         bucket = heappop(self._buckets)
-        self._sorted = self._later.pop(bucket)
+        self._current = self._later.pop(bucket)
+        self._sorted = list(self._current)
         if len(self._sorted) > 1:
             self._sorted.sort()
             self._sorted.reverse()

@@ -14,13 +14,13 @@ import math
 import os
 from array import array
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
 
-BLOCK = 64  # number of draws that are fetched together
+BLOCK: Final = 64  # number of draws that are fetched together
 
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)

@@ -9,11 +9,11 @@ Source    ours: docs/protocols/mobile-causal.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from mobilenet.protocols.fields import Id, Number
 
-MOST_BYTES = 2**40  # the maximum size of a message; counters stay exact up to this size
+MOST_BYTES: Final = 2**40  # the maximum size of a message; counters stay exact up to this size
 ASSOCIATION = ("on_associated", "on_disassociated")  # the optional hooks of a station
 
 

@@ -19,7 +19,7 @@ from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import RECEIVED as ARRIVED
 from mobilenet.network.wired.network import WiredNetwork
-from mobilenet.record.recorder import Recording
+from mobilenet.record.recorder import PlainRows, Recording
 from mobilenet.record.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
@@ -109,12 +109,16 @@ class Counters:
             self._recording.samples.add(kernel.now, f"s{a}", quantity, length)
         if self.on_hop is not None:
             self.on_hop(a, b, message)
-        messages, noted = self._recording.messages, None
-        if self.causes is not None:
-            noted = self.causes.wire(a, b, message, size_bytes)
-        if messages is None:
-            return noted
-        sent, name, size, about = kernel.now, kind.__name__, message.size_bytes, contents(message)
+        noted = None if self.causes is None else self.causes.wire(a, b, message, size_bytes)
+        messages = self._recording.messages
+        return noted if messages is None else self._record_message(messages, a, b, message, noted)
+
+    def _record_message(
+        self, messages: PlainRows, a: int, b: int, message: Any, noted: Callable[[str], None] | None
+    ) -> Callable[[str], None]:
+        """Return a function that records the message when its fate is known, and then calls `noted` if it is not None."""
+        kernel = self._kernel
+        sent, name, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
 
         def note(fate: str) -> None:
             arrived = kernel.now if fate == ARRIVED else None

@@ -79,7 +79,7 @@ class Mutant(NamedTuple):
 
 IS_LOUDEST = "power = tx - plain[int(distance_m * 100 + 0.5)]"
 THERE = "self._calendar.at(self._last_ns, wire.next_arrives)"
-ON_THE_WIRE = "-(-8 * size_bytes * SECOND // self._bits_per_s)"
+ON_THE_WIRE = "(8 * size_bytes * SECOND + self._bits_per_s - 1) // self._bits_per_s"
 MUTANTS: dict[str, Mutant] = {
     # These mutants affect the radio with reception by distance.
     "two_frames_at_once": Mutant(

@@ -9,10 +9,12 @@ Source    ours: docs/models/sinr.md
 
 from __future__ import annotations
 
+from typing import Final
+
 from mobilenet.network.propagation.budget import LinkBudget
 
-NOBODY = -1
-SILENT = -1_000_000
+NOBODY: Final = -1
+SILENT: Final = -1_000_000
 
 
 class Serving:

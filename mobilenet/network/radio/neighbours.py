@@ -11,11 +11,12 @@ Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the ma
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import Final
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
-FOREVER = 10**18
+FOREVER: Final = 10**18
 _by_index = attrgetter("index")
 
 

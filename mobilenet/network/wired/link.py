@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.engine.event_queue import Action
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 
-CUT = 2**62  # a cut link is free again at this time in nanoseconds, which is never reached
+CUT: Final = 2**62  # a cut link is free again at this time in nanoseconds, which is never reached
 Arrive = Callable[[], None]
 LINK_CUT, RANDOM = "link_cut", "random"  # reasons why a message does not arrive
 
@@ -105,7 +106,7 @@ class Link:
             if begin == CUT:
                 self._hold(size_bytes, arrive, is_spared)
                 return
-        self._free_at = begin + -(-8 * size_bytes * SECOND // self._bits_per_s)
+        self._free_at = begin + (8 * size_bytes * SECOND + self._bits_per_s - 1) // self._bits_per_s
         wire = self._wire
         if self._loss > 0 and not is_spared and self._draws is not None and self._draws.random() < self._loss:
             wire.arrivals.append(RandomLoss(arrive))

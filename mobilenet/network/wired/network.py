@@ -118,7 +118,8 @@ class WiredNetwork:
         # The values of `links`, by station and neighbour.
         self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]
         self._near = near
-        self._hops: dict[int, list[int]] = {}  # next hops of each station that has forwarded a message
+        # The next hops of each station. The list of a station that has not forwarded a message is empty.
+        self._hops: list[list[int]] = [[] for _ in range(stations)]
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
@@ -167,8 +168,8 @@ class WiredNetwork:
         self._send(at, way.at, way.message, way)
 
     def _hops_from(self, near: list[list[int]], at: int) -> list[int]:
-        hops = self._hops.get(at)
-        if hops is None:
+        hops = self._hops[at]
+        if not hops:
             hops = self._hops[at] = next_hops(near, at)
         return hops
 

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 
-NEVER = 1 << 62
+NEVER: Final = 1 << 62
 Receive = Callable[[int, Any], None]
 Send = Callable[[int, Any], None]
 Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: a flat list saves memory
