@@ -116,7 +116,7 @@ class Counters:
     def _record_message(
         self, messages: PlainRows, a: int, b: int, message: Any, noted: Callable[[str], None] | None
     ) -> Callable[[str], None]:
-        """Return a function that records the message when its fate is known, and then calls `noted` if it is not None."""
+        """Return a function that records the message when its fate is known, and then calls `noted`."""
         kernel = self._kernel
         sent, name, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
 
