@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -29,12 +29,14 @@ from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.plans.hosts import planned_deliveries
 from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
+from mobilenet.world.track_mobility import Tracks
 
 MOST_EVENTS = 200_000  # the maximum number of events that are played, which takes one or two seconds
 ENOUGH_S = 2.0  # playing stops after this many seconds, at the end of a simulated second
 LEAST_S = 1e-9
 OTHERS_TAKE = 4.0  # events other than joins take this many times as long as a message on a link
 EVENTS_PER_DELIVERY = 2.0  # in a run with many broadcasts
+IDLE = 0.1  # the work in a second without deliveries, as a share of the work in an average second
 ROWS_PER_EVENT = 1.5  # the number of rows for each event other than joins
 S_PER_ROW = 2.5e-6  # the time to judge and to write a row
 LEAST_MB = 150.0  # the memory of the program and of the verifier
@@ -124,6 +126,22 @@ def _end(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> _Ma
     rest = more * lately + min(EVENTS_PER_DELIVERY, lately / max(1.0, before)) * (then - more * before)
     longer = max(0.0, rest) / max(1.0, lately)
     return _Mark(0, *(b + longer * (b - a) for a, b in zip(first[1:], last[1:], strict=True)))
+
+
+def work_until(scenario: AnyScenario) -> Callable[[float], float]:
+    """Return a function that estimates the work up to a simulated time. It consists of the first joins and of the
+    planned deliveries. If these are unknown, or tracks would have to be read to count them, the work grows with the
+    time.
+    """
+    steady_s = scenario.steady_from_s
+    if steady_s is None or isinstance(cast(Scenario, scenario).hosts.mobility, Tracks):
+        return float
+    planned, joins = planned_deliveries(cast(Scenario, scenario)), scenario.events_of_joins
+    shares = planned + IDLE * planned.mean() if planned.any() else np.ones(len(planned))
+    each = OTHERS_TAKE * (scenario.estimated_events() - joins) * shares / shares.sum()
+    each[: ceil(steady_s)] += joins / ceil(steady_s)
+    work = np.concatenate(([0.0], each.cumsum()))
+    return lambda time_s: float(np.interp(time_s, np.arange(len(work)), work))
 
 
 def _between(per_s: NDArray[np.float64], begin_s: float, end_s: float) -> float:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is 
 RECENT_S = 30.0  # the remaining time is estimated from the speed in this last period, as in rich
 JUDGING = 0.2  # judging and writing a run usually takes this share of the time for simulating it
 LOOK_S = 0.2
+WorkUntil = Callable[[float], float]
 LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
 
@@ -40,15 +42,21 @@ def _on_terminal() -> bool:
 
 class _RunTime:
     """The remaining time of a run, estimated from the recent speed of the simulation. `rest`: the time after the
-    simulation, as a share of its time.
+    simulation, as a share of its time. `expect` returns a function of the simulated time that estimates the work up
+    to this time; it is called when the first estimate is needed.
     """
 
-    def __init__(self, rest: float) -> None:
+    def __init__(self, rest: float, expect: Callable[[], WorkUntil]) -> None:
         self._rest = rest
+        self._expect = expect
         self.started = time.perf_counter()
         self._marks = deque([(self.started, 0.0)])  # (wall time, simulated time) during the last RECENT_S
         self.speed = 0.0  # simulated time per wall time
         self._ends: float | None = None  # wall time at which the command is likely to end
+
+    @cached_property
+    def _work_until(self) -> WorkUntil:
+        return self._expect()
 
     def update(self, now: float, done_s: float, total_s: float) -> None:
         marks = self._marks
@@ -56,9 +64,11 @@ class _RunTime:
             marks.append((now, done_s))
         while len(marks) > 2 and marks[1][0] <= now - RECENT_S:
             marks.popleft()
-        self.speed = (done_s - marks[0][1]) / max(1e-9, now - marks[0][0])
+        since, before_s = marks[0]
+        self.speed = (done_s - before_s) / max(1e-9, now - since)
         if self.speed:
-            ends = now + max(0.0, total_s - done_s) / self.speed
+            done, before, total = map(self._work_until, (done_s, before_s, total_s))
+            ends = now + max(0.0, total - done) * (now - since) / max(1e-9, done - before)
             self._ends = ends + self._rest * (ends - self.started)
 
     def left_s(self) -> float | None:
@@ -67,20 +77,23 @@ class _RunTime:
 
 
 @contextmanager
-def progress(quiet: bool, label: str, rest: float = 0.0) -> Iterator[Callable[[float, float], None] | None]:
+def progress(
+    quiet: bool, label: str, rest: float = 0.0, expect: Callable[[], WorkUntil] = lambda: float
+) -> Iterator[Callable[[float, float], None] | None]:
     """Show simulated time, speed and remaining time: a bar on a terminal, or otherwise a line at intervals. `rest`: the
-    time for the work after the simulation, as a share of the time for simulating.
+    time for the work after the simulation, as a share of the time for simulating. `expect` returns a function of the
+    simulated time that estimates the work up to this time.
     """
     if quiet:
         yield None
         return
     if not _on_terminal():
-        yield _plain_progress(rest)
+        yield _plain_progress(rest, expect)
         return
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
 
-    run_time = _RunTime(rest)
+    run_time = _RunTime(rest, expect)
 
     class Left(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -105,8 +118,8 @@ def progress(quiet: bool, label: str, rest: float = 0.0) -> Iterator[Callable[[f
         yield update
 
 
-def _plain_progress(rest: float) -> Callable[[float, float], None]:
-    run_time = _RunTime(rest)
+def _plain_progress(rest: float, expect: Callable[[], WorkUntil]) -> Callable[[float, float], None]:
+    run_time = _RunTime(rest, expect)
     last = run_time.started
 
     def update(done_s: float, total_s: float) -> None:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mobilenet.forecast import Forecast, forecast, shortages
+from mobilenet.forecast import Forecast, forecast, shortages, work_until
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.scenario.preflight import drain_events
@@ -68,13 +68,16 @@ def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
     assert whole.events / 2 < foreseen.events < 2 * whole.events and whole.rows / 2 < foreseen.rows < 2 * whole.rows
 
 
-@pytest.mark.parametrize(
+later_work = pytest.mark.parametrize(
     ("file", "change"),
     [
         ("first.yaml", "interventions=[{at_s: 30, do: interval, interval_s: 0.3}]"),
         ("dynamic.yaml", "churn={initial_fraction: 0.05, leave_rate_per_host_per_min: 0, mean_away_s: 30}"),
     ],
 )
+
+
+@later_work
 def test_forecasts_include_later_broadcasts_and_members(
     file: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +86,16 @@ def test_forecasts_include_later_broadcasts_and_members(
     whole = forecast(scenario)
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 10)
     assert whole.events / 2 < forecast(scenario).events < 2 * whole.events
+
+
+@later_work
+def test_expected_work_is_distributed_like_the_events(file: str, change: str) -> None:
+    scenario = load_scenario(SCENARIOS / file, ["duration_s=60", change])
+    simulation, expected, marks = Simulation(scenario), work_until(scenario), dict[float, int]()
+    calendar = simulation.kernel.calendar
+    simulation.run(lambda done_s, total_s: marks.setdefault(done_s, calendar.handled))
+    for done_s in (10, 20, 30, 40, 50):
+        assert expected(done_s) / expected(60) == pytest.approx(marks[done_s] / marks[60], abs=0.08)
 
 
 def test_forecasts_extend_the_time_of_the_later_half(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,19 @@ def test_the_time_estimate_covers_all_rounds(clock: list[float], capsys: pytest.
     )
 
 
+def test_remaining_time_depends_on_the_remaining_work(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """After half of the simulated time, each second takes nine times as much work."""
+    with progress.progress(
+        False, "dynamic", expect=lambda: lambda time_s: time_s + 8 * max(0.0, time_s - 50)
+    ) as update:
+        clock[0] = 10.0
+        update(25.0, 100.0)
+        clock[0] = 20.0
+        update(50.0, 100.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(", ")[2] for line in lines] == ["190 s left", "180 s left"]
+
+
 def test_progress_shows_no_estimate_after_only_one_run(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     with progress.runs_progress(False) as update:
         for done in range(8):
