@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mobilenet.lab.studies.batch import Standing
+    from mobilenet.scenario import AnyScenario
 
 PLAIN_PROGRESS_S = 10.0  # the interval between two progress lines if stderr is not a terminal
 RECENT_S = 30.0  # the remaining time is estimated from the speed in this last period, as in rich
@@ -38,6 +39,13 @@ def error_console() -> Console:
 
 def _on_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def work_until(scenario: AnyScenario) -> WorkUntil:
+    """Return the estimate of forecast.py. This module is imported only if an estimate is needed."""
+    from mobilenet import forecast
+
+    return forecast.work_until(scenario)
 
 
 class _RunTime:

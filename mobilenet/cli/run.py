@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -26,13 +26,10 @@ from mobilenet.cli.options import (
     ScenarioFile,
     Seed,
 )
-from mobilenet.cli.progress import JUDGING, WorkUntil, progress
+from mobilenet.cli.progress import JUDGING, progress, work_until
 from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
-
-if TYPE_CHECKING:
-    from mobilenet.scenario import AnyScenario
 
 MOST_PARTITIONS = 10  # the maximum number of partitions in a summary
 EXITS = {
@@ -69,12 +66,10 @@ def run(
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
-        loaded = given_scenario(scenario, None, changes)
-        target = out or api.free_directory(loaded.name or scenario.stem, loaded.seed, force)
-        with progress(quiet, scenario.stem, JUDGING, partial(_work_until, loaded)) as update, offering_force():
-            result = api.run(
-                loaded, None, target, (), update, allow_code, replace=force, check_simulator=check_simulator
-            )
+        given = given_scenario(scenario, None, changes)
+        path = out or api.free_directory(given.name or scenario.stem, given.seed, force)
+        with progress(quiet, scenario.stem, JUDGING, partial(work_until, given)) as update, offering_force():
+            result = api.run(given, None, path, (), update, allow_code, replace=force, check_simulator=check_simulator)
         if twice:
             _require_the_same(result, allow_code, quiet)
         say(_summary(result))
@@ -82,12 +77,6 @@ def run(
             say(f"{killed}: what a killed run of this name had recorded")
         conclude(f"{result.path}: {result.answer}")
         end_with_verdicts(result)
-
-
-def _work_until(scenario: AnyScenario) -> WorkUntil:
-    from mobilenet.forecast import work_until
-
-    return work_until(scenario)
 
 
 @contextmanager
