@@ -284,7 +284,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoffs_superseded",
-        "handoffs superseded by the next session before they ended",
+        "handoffs that had not ended when the next session began",
         lambda h: h.superseded,
         symbol="handoffs superseded",
     ),

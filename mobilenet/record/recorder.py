@@ -21,13 +21,6 @@ from mobilenet.record.batches import SUFFIX, Batches
 from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 
-EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: hosts, stations or plain processes.
-    **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
-    **dict.fromkeys(("complete", "suspect", "trust"), "p"),
-    **dict.fromkeys(("asked", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
-    **dict.fromkeys(("datagram", "datagram_received"), "hs"),
-    **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
-}
 MOST_ROWS = 100_000  # When the lists contain this many rows, the rows are moved into batches.
 LONGEST_S = 5.0  # rows stay in lists for at most this wall time
 
