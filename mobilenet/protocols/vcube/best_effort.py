@@ -122,7 +122,8 @@ class BestEffortBroadcast:
         self.delayed: dict[int, Waiting] = {}  # l.7
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        return (len(self.ack_set), sum(len(waiting.content) for waiting in self.delayed.values()))
+        delayed = sum(len(waiting.content) for waiting in self.delayed.values()) if self.delayed else 0
+        return len(self.ack_set), delayed
 
     def broadcast(self, body: Any) -> MessageId:
         """procedure BROADCAST(message m)                                              l.8-9"""
