@@ -1,7 +1,8 @@
 """The output and the end of every command: lines, progress, and an exit code for each failure.
 
 Exit codes  0 finished, and everything that was judged is valid; 1 violated; 2 bad input; 3 could not be finished;
-            4 unknown, or stopped before everything was examined
+            4 unknown, or stopped before everything was examined. EXITS of run.py gives the code for the verdict of a
+            run; each other command chooses its code where it ends
 Errors      one line on stderr for each problem, but no traceback (MOBILENET_DEBUG=1 shows it)
 Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes its incomplete output. Signals that the caller
             has set to be ignored (nohup) stay ignored. If a signal raises its exception within a finalizer, or in a

@@ -64,8 +64,8 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
             raise ValueError(
                 f"mac: acking does not use the rates of 802.11, which {self.model} needs for bit errors; use mac: dcf"
             )
-        if self.model == "distance_table" and self.reception is None:
-            raise ValueError("reception: missing; model: distance_table needs it")
+        if missing := [name for name in own.required if getattr(self, name) is None]:
+            raise ValueError(f"{missing[0]}: missing; model: {self.model} needs it")
         return self
 
     def _of_other_models(self) -> list[str]:

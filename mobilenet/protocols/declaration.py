@@ -4,7 +4,9 @@ Model     a declaration is a class with these attributes and no state. The scena
           protocol only through its declaration; the verifier reads what the scenario derived from it. Built-in
           declarations are listed in scenario/protocol_catalogue.py. A plug-in is a class in the user's own file. It may
           set the attributes whose comments say so. Those that it leaves out have the defaults below. All its other
-          attributes are ignored, so that verifying or estimating a run never executes its code
+          attributes are ignored, so that verifying or estimating a run never executes its code. The verifier knows no
+          message of any protocol: of messages between nodes, it checks only how many of each class were sent, received
+          and lost, and of what an application broadcasts, only the names in the record of events
 Units     seconds, as the names show
 Source    ours: docs/guide/plug-ins.md
 """
@@ -57,7 +59,8 @@ class Declaration:
     # The buffers that are measured at each host and station, and that are empty when a run has settled. Plug-ins set
     # BUFFERS of their host and station classes instead.
     buffers: ClassVar[tuple[str, ...]] = ()
-    # The keys of each event's detail. A key that ends with a question mark is optional. None: the keys are unknown.
+    # The keys of each event's detail, which metrics read. A key that ends with a question mark is optional. None: the
+    # keys are unknown.
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     all_stations_admit: ClassVar[bool] = False  # whether a host joins only after every station has answered
     samples_lists: ClassVar[bool] = False  # whether the lengths of the lists in its messages are sampled

@@ -1,7 +1,9 @@
 """Carry out the requests of a page, with one reply to each message.
 
 Model     Requests are carried out in the thread of the player, so the run does not change at the same time. A reply
-          contains the requested data, or `error` with one line. After an error, the session continues
+          contains the requested data, or `error` with one line. After an error, the session continues. An intervention
+          goes from the server (server.py) to the desk, and from there to LiveSession.do, which adds it to the scenario
+          (branch.py) and to the run (simulation/interventions.py). Jobs._save writes this scenario to a file
 Source    ours: docs/guide/live-messages.md
 """
 

@@ -7,7 +7,8 @@ Model     For each run, a task leaves a complete run directory, or a note that s
           is skipped after ATTEMPTS such processes. A run counts if it is complete and has the right seed and the
           requested scenario. Code from the directory is never trusted: scenarios are compared, never run.
 Shapes    Batches of planned runs are turned into rows of COUNTED, for DataFrame.mapInArrow.
-Errors    Any error is recorded in the note, and does not affect the other runs.
+Errors    Any error is recorded in the note, and does not affect the other runs; exceeding a limit of the scenario is
+          one. store.py lists these runs as failed, and cli/study.py prints their notes.
 Source    ours: docs/guide/studies.md
 """
 

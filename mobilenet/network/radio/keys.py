@@ -35,6 +35,8 @@ class RadioKeys(Parameters):
     macs: ClassVar[tuple[str, ...]] = ("dcf", "acking")
     hysteresis: ClassVar[str] = "hysteresis_m"
     """The key of hosts.attachment that the model reads."""
+    required: ClassVar[tuple[str, ...]] = ()
+    """The keys without a default that the model needs."""
     instead: ClassVar[dict[str, str]] = {}
     """For a key of another model: what it comes from in this one."""
     farthest: ClassVar[str] = "range_m"

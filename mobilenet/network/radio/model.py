@@ -1,8 +1,11 @@
 """The interface between a model of reception and the rest of the program.
 
-Model     A model is a folder in radio/ with three modules: keys.py (registered in MODELS of network/wireless.py),
-          medium.py (which decides outcomes, and is compiled) and model.py, whose class Model is a subclass of
-          RadioModel.
+Model     A model is a folder in radio/ with three modules: keys.py (the keys of a scenario, and the words for reports),
+          medium.py (which decides outcomes) and model.py, whose class Model is a subclass of RadioModel. The name of
+          the folder is the value of `wireless.model`, by which radio_models.py finds it. To add a model, register its
+          keys in network/wireless.py (MODELS, and WirelessParameters with its list of names) and its medium in
+          engine/native.py (MODULES, which are compiled), and write scenarios/REFERENCE.md again with `mobilenet
+          reference -o`.
 Units     Distances are in metres.
 Errors    ScenarioError if a file that a key names cannot be used.
 Source    ours: docs/models/radio.md

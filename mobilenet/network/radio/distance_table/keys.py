@@ -26,6 +26,7 @@ class DistanceTableKeys(DistanceKeys):
     )
     farthest: ClassVar = "the last distance of reception"
     instead: ClassVar = {"range_m": f"{farthest} is the range"}
+    required: ClassVar = ("reception",)
 
     reception: Table | None = Field(
         default=None,
