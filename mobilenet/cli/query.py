@@ -54,7 +54,8 @@ def query(
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        spark = spark_session(master or local_master(workers), spark_sql.heap(), failures=spark_sql.FAILURES)
+        options = spark_sql.heap(), spark_sql.java_options(runs), spark_sql.FAILURES
+        spark = spark_session(master or local_master(workers), *options)
         with spark as session, spark_sql.views_of(runs, session) as views:
             frame = spark_sql.ask(views, session, sql)
             if explain:

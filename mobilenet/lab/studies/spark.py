@@ -96,11 +96,11 @@ def is_installed() -> bool:
 
 @contextmanager
 def spark_session(
-    spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
+    spark: Spark, memory: str = "1g", java_options: str = "", failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
     """Open a Spark session for one command, without log output. A local master uses only the loopback interface. An
-    open session is used unchanged. By default, a local Java starts with the options of `class_options`; `java_options`
-    replaces these. Spark gives up when a task has failed `failures` times.
+    open session is used unchanged. The options of a local Java in `java_options` override ours. Spark gives up when a
+    task has failed `failures` times.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -125,7 +125,7 @@ def spark_session(
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
-    settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
+    settings = _settings(spark, is_local, memory, f"{class_options(java)} {java_options}") | {
         "spark.app.name": "mobilenet",
         "spark.master": f"local[{local[1]},{failures}]" if local else spark,
         "spark.task.maxFailures": str(failures),

@@ -39,6 +39,13 @@ COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
 READING = re.compile(r"file:(/\S+?\.parquet)")
+# Java's slower compiler makes faster code. It pays off only for large sets of events, and there only for loops over
+# many rows.
+COMPILED_FROM_BYTES = 2**26
+COMPILE_LOOPS = (
+    "-XX:TieredStopAtLevel=4 -XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000"
+    " -XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"
+)
 FAILURES = 4  # Spark gives up after this many failures of a task. A damaged file fails every time.
 EXPECTED = f"the views are {', '.join(NAMES)}"
 
@@ -149,7 +156,7 @@ class Views(Mapping[str, "DataFrame"]):
     def _deliveries(self) -> DataFrame:
         events = self._files(VIEWS["events"]).select("place", *EVENTS_OF_DELIVERIES)
         sent = events.where("event = 'broadcast'").selectExpr("place", "message", "node sender", "time_ns sent_ns")
-        if sum((path / "events.parquet").stat().st_size for path in self._runs.paths) < MOST_SENT_BYTES:
+        if _events_bytes(self._runs) < MOST_SENT_BYTES:
             sent = sent.hint("broadcast")
         delivered = events.where("event = 'deliver'").join(sent, ["place", "message"])
         # Floating-point numbers represent times of up to 104 days exactly. Spark checks differences of integers for
@@ -247,6 +254,16 @@ def heap() -> str:
     default of Java. Spark needs it to store information about the files of each run.
     """
     return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
+
+
+def java_options(runs: Runs) -> str:
+    """Return the options with which Java answers a query about these runs soonest."""
+    return COMPILE_LOOPS if _events_bytes(runs) >= COMPILED_FROM_BYTES else ""
+
+
+def _events_bytes(runs: Runs) -> int:
+    files = [path / "events.parquet" for path in runs.paths]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def tasks_done(session: SparkSession) -> tuple[int, int]:
