@@ -12,7 +12,6 @@ Model     The shadowing is a sum of WAVES waves over the four coordinates of the
           decorrelation_m apart, a move changes both f(a, b) and f(b, a), and the correlation is higher than stated.
 Units     Points are in whole half metres. ONE is a standard deviation, and values are clipped at CLIP. Angles are in
           units of 2^-30 turns.
-Shapes    The arrays of points a and b are int64 (n, 2).
 Same bits All arithmetic uses integers. The wave vectors are computed from random draws with + - * / and square roots
           only.
 Source    Gudmundson: Correlation Model for Shadow Fading in Mobile Radio Systems (1991); Wang, Tameh, Nix: Joint
@@ -25,7 +24,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mobilenet.engine.random_streams import generator
 
@@ -81,7 +79,9 @@ class ShadowField:
         w: i64
         sign: i64
         square: i64
-        for wave in self._waves:  # The loop contains the code of `_cosines` twice, to avoid the cost of calls.
+        # The loop computes 2^14 times each cosine, with an error of at most 4, as sin(pi/2 z) for z from -1 to 1, by a
+        # polynomial that was fitted by least squares. It contains this code twice, to avoid the cost of calls.
+        for wave in self._waves:
             v = ((wave.vx * sx + wave.vy * sy + wave.phase) & 0x3FFFFFFF) - 0x20000000
             w = ((wave.wx * dx + wave.wy * dy) & 0x3FFFFFFF) - 0x20000000
             sign = v >> 63
@@ -103,29 +103,6 @@ class ShadowField:
         if value < -CLIP:
             return -CLIP
         return value
-
-    def between_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the shadowing between many pairs of points. If one of the arrays has a single row, it is paired with
-        every row of the other array.
-        """
-        sx, sy = (a + b).T
-        dx, dy = (a - b).T
-        total = np.zeros(len(sx), dtype=np.int64)
-        for wave in self._waves:
-            total += _cosines(wave.vx * sx + wave.vy * sy + wave.phase) * _cosines(wave.wx * dx + wave.wy * dy)
-        x, y = dx.astype(np.float64), dy.astype(np.float64)
-        steps = (np.sqrt(x * x + y * y) * self._scale + 0.5).astype(np.int64)
-        norms = np.array(self._norms, dtype=np.int64)[np.minimum(steps, LAST)]
-        return np.asarray(np.clip((total * norms + ROUND) >> SHIFT, -CLIP, CLIP))
-
-
-def _cosines(angles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 2^14 times the cosine, with an error of at most 4. The cosine is computed as sin(pi/2 z) for z from -1 to
-    1, by a polynomial that was fitted by least squares.
-    """
-    z = (abs((angles & 0x3FFFFFFF) - 0x20000000) >> 14) - 16384
-    square = (z * z) >> 14
-    return (z * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
 
 
 def _waves(seed: int, purpose: str, decorrelation_m: float) -> list[Wave]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mobilenet.network.propagation.shadowing import CLIP, GRID_M, ONE, ShadowField
 from tests.network.propagation.digest import digest
+from tests.network.propagation.shadows import between_many
 
 D_M = 13.0
 SEEDS = range(240)
@@ -30,7 +31,7 @@ def test_shadowing_is_symmetric(a: tuple[int, int], b: tuple[int, int]) -> None:
 def test_single_and_vectorized_shadowing_agree(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
     field = ShadowField(7, "shadows", d)
     a, b = np.array(links).swapaxes(0, 1)
-    shadows = field.between_many(a, b)
+    shadows = between_many(field, a, b)
     assert shadows.tolist() == [field.between(*one, *other) for one, other in links]
     assert (np.abs(shadows) <= CLIP).all()
 
@@ -50,7 +51,7 @@ def test_shadow_fields_are_bit_identical_on_every_machine() -> None:
 def test_shadow_fields_differ_between_seeds_and_purposes() -> None:
     links = by_random(500)
     fields = [ShadowField(1, "shadows", D_M), ShadowField(2, "shadows", D_M), ShadowField(1, "line of sight", D_M)]
-    values = [field.between_many(links[:, :2], links[:, 2:]) / ONE for field in fields]
+    values = [between_many(field, links[:, :2], links[:, 2:]) / ONE for field in fields]
     for one, other in pairwise([*values, values[0]]):
         assert abs((one * other).mean()) < 0.2
 
@@ -73,7 +74,7 @@ def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     c, d = around(a, D_M, random), around(b, D_M, random)
     fields = [ShadowField(seed, "shadows", D_M) for seed in SEEDS]
     ends = {"ab": (a, b), "cb": (c, b), "ad": (a, d), "cd": (c, d)}
-    values = {name: np.array([field.between_many(*pair) for field in fields]) / ONE for name, pair in ends.items()}
+    values = {name: np.array([between_many(field, *pair) for field in fields]) / ONE for name, pair in ends.items()}
     return {**values, "a": a, "b": b, "c": c, "d": d, "metres": np.array(request.param)}
 
 
@@ -110,10 +111,10 @@ def test_a_single_shadow_field_has_nearly_the_model_correlation() -> None:
     here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
     station = np.full_like(here, 100_000)
     fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]
-    values = [field.between_many(here, station) / ONE for field in fields]
+    values = [between_many(field, here, station) / ONE for field in fields]
     assert all(one.std() == pytest.approx(1, abs=0.05) for one in values)
     for lag in (4, 26, 52):
-        after = [field.between_many(here + np.array([lag, 0]), station) / ONE for field in fields]
+        after = [between_many(field, here + np.array([lag, 0]), station) / ONE for field in fields]
         correlations = np.array([correlation(one, other) for one, other in zip(values, after, strict=True)])
         off = correlations - np.exp(-lag * GRID_M / D_M)
         assert abs(off.mean()) < 0.03 and off.std() < 0.08

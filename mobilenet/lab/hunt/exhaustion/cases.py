@@ -9,11 +9,8 @@ Source    ours
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
 from typing import Any
 
-from mobilenet.protocols import mobile_causal
-from mobilenet.protocols.declaration import declare
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 
@@ -111,8 +108,3 @@ CASES = {
         mobile_case("repair_join", (0,), (1,), parents=TWO, joined=False, parameters=SELECTIVE),
     )
 }
-
-
-def with_protocol(case: Case, host: Any, station: Any) -> Case:
-    """Return the case with these classes for hosts and stations instead of the built-in ones."""
-    return replace(case, roles=declare(host, station, mobile_causal.Stable))

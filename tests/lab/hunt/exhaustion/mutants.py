@@ -19,12 +19,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mobilenet.lab.hunt.exhaustion.case import Case
-from mobilenet.lab.hunt.exhaustion.cases import CASES, THREE, TWO, mobile_case, with_protocol
+from mobilenet.lab.hunt.exhaustion.cases import CASES, THREE, TWO, mobile_case
 from mobilenet.lab.hunt.exhaustion.search import Search
 from mobilenet.lab.hunt.exhaustion.trace import lines_of, trace_of
+from mobilenet.protocols import mobile_causal
+from mobilenet.protocols.declaration import declare
 from tests.protocols.mobile_causal.mutants import MUTANTS, hunt, load
 
 OUT_OF_SCOPE = ("F14", "F15")
@@ -54,6 +57,11 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return protocol.Station(port, wired, parameters, stations, False)
 
     return host, station
+
+
+def with_protocol(case: Case, host: Any, station: Any) -> Case:
+    """Return the case with these classes for hosts and stations instead of the built-in ones."""
+    return replace(case, roles=declare(host, station, mobile_causal.Stable))
 
 
 class FoundViolation(NamedTuple):
