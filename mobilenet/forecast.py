@@ -36,7 +36,7 @@ ENOUGH_S = 2.0  # playing stops after this many seconds, at the end of a simulat
 LEAST_S = 1e-9
 OTHERS_TAKE = 4.0  # events other than joins take this many times as long as a message on a link
 EVENTS_PER_DELIVERY = 2.0  # in a run with many broadcasts
-IDLE = 0.1  # the work in a second without deliveries, as a share of the work in an average second
+IDLE = 0.1  # the least work that goes on without deliveries, as a share of the work for deliveries
 ROWS_PER_EVENT = 1.5  # the number of rows for each event other than joins
 S_PER_ROW = 2.5e-6  # the time to judge and to write a row
 LEAST_MB = 150.0  # the memory of the program and of the verifier
@@ -137,8 +137,9 @@ def work_until(scenario: AnyScenario) -> Callable[[float], float]:
     if steady_s is None or isinstance(cast(Scenario, scenario).hosts.mobility, Tracks):
         return float
     planned, joins = planned_deliveries(cast(Scenario, scenario)), scenario.events_of_joins
-    shares = planned + IDLE * planned.mean() if planned.any() else np.ones(len(planned))
-    each = OTHERS_TAKE * (scenario.estimated_events() - joins) * shares / shares.sum()
+    others = scenario.estimated_events() - joins
+    busy = min(others / (1 + IDLE), EVENTS_PER_DELIVERY * planned.sum())  # the rest goes on at an even pace
+    each = OTHERS_TAKE * ((others - busy) / len(planned) + busy * planned / max(1.0, planned.sum()))
     each[: ceil(steady_s)] += joins / ceil(steady_s)
     work = np.concatenate(([0.0], each.cumsum()))
     return lambda time_s: float(np.interp(time_s, np.arange(len(work)), work))

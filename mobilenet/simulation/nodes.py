@@ -57,7 +57,7 @@ def short_text(what: str, value: Any) -> str:
 def list_sizes(message: Any) -> list[tuple[str, int]]:
     """Return the names and the lengths of the lists in a message."""
     lists = message.list_sizes()
-    if lists == ():  # true of most messages
+    if type(lists) is tuple and not lists:  # true of most messages
         return []
     return [(short_text("list_sizes: a name", name), whole("list_sizes: a length", length)) for name, length in lists]
 

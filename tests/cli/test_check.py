@@ -98,6 +98,12 @@ def test_expected_work_is_distributed_like_the_events(file: str, change: str) ->
         assert expected(done_s) / expected(60) == pytest.approx(marks[done_s] / marks[60], abs=0.08)
 
 
+def test_a_single_broadcast_is_hardly_a_part_of_the_work() -> None:
+    workload = "workload={arrivals: explicit, payload_bytes: 100, messages: [{at_s: 1900, host: h0}]}"
+    expected = work_until(load_scenario(FIRST, ["duration_s=2000", workload]))
+    assert expected(1000) / expected(2000) == pytest.approx(0.5, abs=0.01)
+
+
 def test_forecasts_extend_the_time_of_the_later_half(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this test, a simulated second takes 0.01 s of CPU time at the beginning, and 1 s later."""
 
